@@ -1,0 +1,129 @@
+"""What a server answered, in one shape for every endpoint, streamed or not."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One finished answer.
+
+    ``logprobs`` and ``margins`` run parallel to ``token_ids``, in nats; a margin is the gap
+    between the two likeliest tokens, infinite where the server gave only one.
+    """
+
+    text: str
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    margins: tuple[float, ...]
+    finish_reason: str | None
+    prompt_token_ids: tuple[int, ...]
+    usage: Json
+    kv_transfer_params: Json | None = None
+    raw: Json = field(default_factory=dict, repr=False)
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Prompt length as the server counts it."""
+        return int(self.usage.get("prompt_tokens") or len(self.prompt_token_ids))
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """A streamed answer as it came over the wire: the events, and whether ``[DONE]`` ended it."""
+
+    events: tuple[Json, ...]
+    done: bool
+    after_done: int = 0
+
+    @property
+    def choice_events(self) -> list[Json]:
+        """The events that carry a piece of the first choice."""
+        return [event for event in self.events if event.get("choices")]
+
+    def answer(self) -> Answer:
+        """The answer that the pieces add up to."""
+        pieces = [event["choices"][0] for event in self.choice_events]
+        logprobs, margins = _join([_scores(piece.get("logprobs")) for piece in pieces])
+        ids = [list(piece.get("token_ids") or ()) for piece in pieces]
+        reasons = [piece["finish_reason"] for piece in pieces if piece.get("finish_reason")]
+        usages = [event["usage"] for event in self.events if event.get("usage")]
+        return Answer(
+            text="".join(map(_piece_text, pieces)),
+            token_ids=tuple(token for part in ids for token in part),
+            logprobs=logprobs,
+            margins=margins,
+            finish_reason=reasons[-1] if reasons else None,
+            prompt_token_ids=self._prompt_token_ids(),
+            usage=usages[-1] if usages else {},
+        )
+
+    def _prompt_token_ids(self) -> tuple[int, ...]:
+        for event in self.events:
+            ids = event.get("prompt_token_ids")
+            if not ids and event.get("choices"):
+                ids = event["choices"][0].get("prompt_token_ids")
+            if ids:
+                return tuple(ids)
+        return ()
+
+
+def from_response(body: Json) -> Answer:
+    """From an unstreamed completions or chat completions body."""
+    choice = body["choices"][0]
+    logprobs, margins = _scores(choice.get("logprobs"))
+    prompt_ids = body.get("prompt_token_ids") or choice.get("prompt_token_ids") or ()
+    return Answer(
+        text=_message_text(choice),
+        token_ids=tuple(choice.get("token_ids") or ()),
+        logprobs=logprobs,
+        margins=margins,
+        finish_reason=choice.get("finish_reason"),
+        prompt_token_ids=tuple(prompt_ids),
+        usage=body.get("usage") or {},
+        kv_transfer_params=body.get("kv_transfer_params"),
+        raw=body,
+    )
+
+
+def _message_text(choice: Json) -> str:
+    message = choice.get("message")
+    return (message.get("content") if message else choice.get("text")) or ""
+
+
+def _piece_text(piece: Json) -> str:
+    delta = piece.get("delta")
+    return (delta.get("content") if delta is not None else piece.get("text")) or ""
+
+
+def _scores(block: Json | None) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Log-probabilities and margins from either endpoint's ``logprobs`` block."""
+    if not block:
+        return (), ()
+    if block.get("content") is not None:
+        items = block["content"]
+        chosen = tuple(item["logprob"] for item in items)
+        tops = [[top["logprob"] for top in item.get("top_logprobs") or ()] for item in items]
+    else:
+        chosen = tuple(value or 0.0 for value in block.get("token_logprobs") or ())
+        tops = [list((top or {}).values()) for top in block.get("top_logprobs") or ()]
+    return chosen, tuple(map(_margin, tops))
+
+
+def _margin(tops: list[float]) -> float:
+    best = sorted(tops, reverse=True)
+    return best[0] - best[1] if len(best) > 1 else math.inf
+
+
+def _join(
+    parts: list[tuple[tuple[float, ...], tuple[float, ...]]],
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    return (
+        tuple(value for chosen, _ in parts for value in chosen),
+        tuple(value for _, margins in parts for value in margins),
+    )

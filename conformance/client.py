@@ -1,0 +1,187 @@
+"""Talks to one server. No retries, no fallback: what went wrong is what is reported."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import httpx
+import openai
+
+from conformance.answer import Answer, Transcript, from_response
+from conformance.clock import RunClock
+from conformance.crashes import CrashLedger, fingerprint
+from conformance.errors import CheckFailed, ServerDied
+from conformance.metrics import Counters
+from conformance.serving.server import Server
+
+Endpoint = Literal["completions", "chat/completions"]
+Body = dict[str, Any]
+
+# A healthy answer takes seconds even on two cores; longer is a hang.
+ANSWER_LIMIT_S = 120.0
+
+
+class Rejected(CheckFailed):
+    """The server answered with an HTTP error; ``status`` and ``body`` are what it said."""
+
+    def __init__(self, status: int, body: Any, where: str) -> None:
+        super().__init__(f"HTTP {status} from {where}: {_short(body)}")
+        self.status = status
+        self.body = body
+
+
+@dataclass
+class Client:
+    """The OpenAI API of one server, on behalf of one check at a time."""
+
+    server: Server
+    clock: RunClock
+    ledger: CrashLedger
+    deployment: str
+    check: str = "kv-conformance"
+
+    def __post_init__(self) -> None:
+        self._http = httpx.Client(base_url=self.server.url, timeout=ANSWER_LIMIT_S)
+        self._openai = openai.OpenAI(
+            base_url=f"{self.server.url}/v1",
+            api_key="unused",
+            max_retries=0,
+            timeout=ANSWER_LIMIT_S,
+        )
+
+    def close(self) -> None:
+        """Drop the connections."""
+        self._http.close()
+        self._openai.close()
+
+    def counters(self) -> Counters:
+        """Every sample of ``/metrics`` now."""
+        return self.server.counters()
+
+    def ask(self, endpoint: Endpoint, body: Body) -> Answer:
+        """An unstreamed answer, through the ``openai`` client.
+
+        Raises :class:`Rejected` for an HTTP error, :class:`ServerDied` with the root cause
+        when the server ends, :class:`CheckFailed` when no answer comes.
+        """
+        request = self._admit(endpoint, body)
+        rest = {key: value for key, value in body.items() if key not in ("prompt", "messages")}
+        try:
+            with self.clock.span("request"):
+                found = self._create(endpoint, body, rest)
+        except openai.APIStatusError as problem:
+            raise self._rejected(request, problem.response) from problem
+        except openai.APIConnectionError as problem:
+            raise self._lost(request, problem) from problem
+        return from_response(found.model_dump())
+
+    def _create(self, endpoint: Endpoint, body: Body, rest: Body) -> Any:
+        extra: dict[str, Any] = {
+            "model": self.server.model,
+            "extra_body": rest,
+            "extra_headers": self._headers(),
+        }
+        if endpoint == "completions":
+            return self._openai.completions.create(prompt=body["prompt"], **extra)
+        return self._openai.chat.completions.create(messages=body["messages"], **extra)
+
+    def stream(self, endpoint: Endpoint, body: Body) -> Transcript:
+        """A streamed answer, event by event as it came over the wire. Raises as :meth:`ask`."""
+        request = self._admit(endpoint, body)
+        whole = {"model": self.server.model, **body, "stream": True}
+        try:
+            with (
+                self.clock.span("request"),
+                self._http.stream(
+                    "POST", f"/v1/{endpoint}", json=whole, headers=self._headers()
+                ) as response,
+            ):
+                if response.status_code >= 400:
+                    response.read()
+                    raise self._rejected(request, response)
+                return _read_events(response.iter_lines())
+        except httpx.TransportError as problem:
+            raise self._lost(request, problem) from problem
+
+    def send(self, endpoint: Endpoint, body: Body) -> httpx.Response:
+        """A request exactly as given, for bodies no typed client would send; any status."""
+        request = self._admit(endpoint, body)
+        whole = {"model": self.server.model, **body}
+        try:
+            with self.clock.span("request"):
+                return self._http.post(f"/v1/{endpoint}", json=whole, headers=self._headers())
+        except httpx.TransportError as problem:
+            raise self._lost(request, problem) from problem
+
+    def tokenize(self, text: str) -> list[int]:
+        """Token ids of a text, by the server's own tokenizer, without special tokens."""
+        body = {"model": self.server.model, "prompt": text, "add_special_tokens": False}
+        with self.clock.span("request"):
+            answer = self._http.post("/tokenize", json=body)
+        answer.raise_for_status()
+        return cast("list[int]", answer.json()["tokens"])
+
+    def _headers(self) -> dict[str, str]:
+        """The check's id in the user agent, so that server logs can be joined to cells."""
+        return {"User-Agent": f"kv-conformance {self.check}"}
+
+    def _admit(self, endpoint: Endpoint, body: Body) -> str:
+        request = fingerprint(self.deployment, self.server.role, endpoint, body)
+        self.ledger.refuse_third(request)
+        return request
+
+    def _rejected(self, request: str, response: httpx.Response) -> CheckFailed:
+        if response.status_code >= 500 and self._dies():
+            return self._death(request)
+        return Rejected(response.status_code, _body_of(response), f"the {self.server.role} server")
+
+    def _lost(self, request: str, problem: Exception) -> CheckFailed:
+        if isinstance(problem, openai.APITimeoutError | httpx.TimeoutException):
+            return CheckFailed(
+                f"no answer from the {self.server.role} server within {ANSWER_LIMIT_S:.0f} s"
+            )
+        if self._dies():
+            return self._death(request)
+        return CheckFailed(
+            f"the {self.server.role} server dropped the connection and is still alive: {problem}"
+        )
+
+    def _dies(self) -> bool:
+        with self.clock.span("request"):
+            return self.server.wait_for_death()
+
+    def _death(self, request: str) -> ServerDied:
+        cause = self.server.root_cause()
+        self.ledger.record(request, cause.line)
+        return ServerDied(f"the {self.server.role} server died: {cause.line}", cause.excerpt)
+
+
+def _read_events(lines: Iterator[str]) -> Transcript:
+    events: list[Body] = []
+    done, after_done = False, 0
+    for line in lines:
+        if not line.startswith("data:"):
+            continue
+        payload = line.removeprefix("data:").strip()
+        if done:
+            after_done += 1
+        elif payload == "[DONE]":
+            done = True
+        else:
+            events.append(json.loads(payload))
+    return Transcript(tuple(events), done, after_done)
+
+
+def _body_of(response: httpx.Response) -> Any:
+    try:
+        return response.json()
+    except ValueError:
+        return response.text
+
+
+def _short(body: Any, limit: int = 400) -> str:
+    text = body if isinstance(body, str) else json.dumps(body)
+    return text if len(text) <= limit else text[:limit] + " …"

@@ -1,0 +1,66 @@
+"""Errors that a person reads: each says what is wrong, where, and what to do about it."""
+
+from __future__ import annotations
+
+from conformance.verdict import ExitCode
+
+
+class SuiteError(Exception):
+    """Base of everything the command line turns into one clear line and an exit code."""
+
+    exit_code: ExitCode = ExitCode.HARNESS
+
+
+class UsageError(SuiteError):
+    """Bad arguments or configuration: nothing was started."""
+
+    exit_code = ExitCode.USAGE
+
+
+class ReportError(SuiteError):
+    """A report could not be read or written."""
+
+
+class EnvironmentProblem(SuiteError):
+    """A package, device, port or disk that a run needs is missing."""
+
+
+class ModelError(SuiteError):
+    """A fixture model could not be built or does not match its checksum."""
+
+
+class ServerStartError(SuiteError):
+    """A server did not become ready. ``root_cause`` is the engine's own words."""
+
+    def __init__(self, message: str, root_cause: str | None = None, excerpt: str = "") -> None:
+        super().__init__(message)
+        self.root_cause = root_cause
+        self.excerpt = excerpt
+
+
+class ForeignTraffic(SuiteError):
+    """Counters moved by more than our own requests: no delta can be believed."""
+
+
+class CheckFailed(AssertionError):
+    """A requirement is broken; the message has observed, expected and where."""
+
+
+class ServerDied(CheckFailed):
+    """A server ended while a check was talking to it, with the root cause from its log."""
+
+    def __init__(self, message: str, excerpt: str = "") -> None:
+        super().__init__(message)
+        self.excerpt = excerpt
+
+
+class HandoffBroken(CheckFailed):
+    """The prefill answer lacks what the profile's handoff promises."""
+
+
+class NotHere(Exception):
+    """A check cannot be tried here; the message says what is missing."""
+
+
+class Refused(Exception):
+    """The engine or the profile says, in words we quote, that this is not supported."""

@@ -1,0 +1,97 @@
+"""The evidence ladder as data: what a verdict stands on.
+
+Five steps, each of which catches what the one below cannot (`DESIGN`: three traps):
+
+1. ``accounting``: the decode instance's own counters say the tokens came from outside;
+2. ``movement``: the connector's byte or operation counters moved, on the right side;
+3. ``causality``: the answer changes when the transferred KV is another's, or damaged;
+4. ``parity``: token ids and log-probabilities equal the reference's;
+5. ``control``: without the handoff, the same server computes everything itself.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Rung(StrEnum):
+    """The steps of the ladder, lowest first."""
+
+    ACCOUNTING = "accounting"
+    MOVEMENT = "movement"
+    CAUSALITY = "causality"
+    PARITY = "parity"
+    CONTROL = "control"
+
+
+class Outcome(StrEnum):
+    """What one step showed."""
+
+    HELD = "held"
+    BROKEN = "broken"  # a requirement is violated
+    RECOMPUTED = "recomputed"  # the step shows that decode computed the KV itself
+    BLIND = "blind"  # the control still shows the evidence: the detector proves nothing
+    NOT_APPLICABLE = "not_applicable"  # summary says why
+
+
+class Step(BaseModel):
+    """One step of the ladder: what was seen, with the figures behind it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: Rung
+    outcome: Outcome
+    summary: str
+    figures: dict[str, Any] = Field(default_factory=dict)
+
+
+class Proof(BaseModel):
+    """The ladder climbed for one request."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    subject: str
+    steps: list[Step] = Field(default_factory=list)
+
+    @property
+    def reached(self) -> Rung | None:
+        """The highest step of the unbroken run of held or not applicable steps from below."""
+        top: Rung | None = None
+        by_name = {step.name: step.outcome for step in self.steps}
+        for rung in Rung:
+            outcome = by_name.get(rung)
+            if outcome is Outcome.HELD:
+                top = rung
+            elif outcome is not Outcome.NOT_APPLICABLE:
+                return top
+        return top
+
+
+class Fact(BaseModel):
+    """An observation beside the ladder, such as an error body, that a check asserted on."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    what: str
+    seen: Any = None
+
+
+class Evidence(BaseModel):
+    """Everything recorded by one check."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    proofs: list[Proof] = Field(default_factory=list)
+    facts: list[Fact] = Field(default_factory=list)
+
+    @property
+    def reached(self) -> Rung | None:
+        """How far up the ladder the weakest proof got; ``None`` without any proof."""
+        order = list(Rung)
+        reached = [proof.reached for proof in self.proofs]
+        if not reached or None in reached:
+            return None
+        return min((r for r in reached if r), key=order.index)

@@ -1,0 +1,51 @@
+"""The rows of the matrix, in the order a reader meets them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One row: a stable id, a title, and what a green cell means to a user."""
+
+    id: str
+    title: str
+    meaning: str
+
+
+FEATURES: tuple[Feature, ...] = (
+    Feature(
+        "basic-transfer",
+        "Basic transfer",
+        "A prompt prefilled on P is continued on D from transferred KV, with the answer of a "
+        "single server.",
+    ),
+    Feature(
+        "prompt-length",
+        "Prompt lengths",
+        "Every prompt length around block borders, and above one step's token budget, transfers.",
+    ),
+    Feature(
+        "token-id-reuse",
+        "Token-ID reuse",
+        "D continues from the token ids P tokenized, without rendering the chat again.",
+    ),
+    Feature(
+        "streaming",
+        "Streaming",
+        "A streamed answer is, token by token, the unstreamed one.",
+    ),
+    Feature(
+        "structured-output",
+        "Structured output",
+        "JSON schema, regex, choice and grammar hold across the handoff.",
+    ),
+    Feature(
+        "shared-prefix",
+        "Concurrent shared prefixes",
+        "Requests that share blocks of prompt at the same time never get each other's KV.",
+    ),
+)
+
+BY_ID: dict[str, Feature] = {feature.id: feature for feature in FEATURES}

@@ -1,0 +1,178 @@
+"""A prefill/decode pair and its reference, as a check talks to them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from conformance.answer import Answer, Transcript
+from conformance.client import Body, Client, Endpoint
+from conformance.handoff import Handoff, Params
+from conformance.metrics import Counters, Meter
+from conformance.models import Model
+from conformance.profile import Profile
+from conformance.prompts import Prompts
+
+# A prefill leg asks for one token and must not carry what contradicts that, or what only makes
+# sense for the answer the client sees.
+_NOT_FOR_PREFILL = ("min_tokens", "min_completion_tokens", "stream_options", "stream", "n")
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A request in as many variants as proof needs: same shape, different prompts.
+
+    ``body`` makes variant 0, 1, 2, …; a proof uses a fresh one for each arm, because a prompt
+    that was used is in a prefix cache.
+    """
+
+    subject: str
+    endpoint: Endpoint
+    body: Callable[[int], Body]
+    stream: bool = False
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One request through the pair, and what the counters of both sides say of it."""
+
+    prefill: Answer
+    decode: Answer
+    prefill_delta: Counters
+    decode_delta: Counters
+    transcript: Transcript | None = None
+
+
+@dataclass
+class Pair:
+    """Prefill, decode and reference server of one deployment."""
+
+    profile: Profile
+    handoff: Handoff
+    model: Model
+    prefill: Client
+    decode: Client
+    reference: Client
+    prompts: Prompts
+    folders: dict[str, Path]
+    token_budget: int
+    remembered: dict[str, Answer]
+
+    @property
+    def block_size(self) -> int:
+        """Tokens per KV block on decode, as read from the server."""
+        return self.decode.server.block_size
+
+    def clients(self) -> tuple[Client, Client, Client]:
+        """All three."""
+        return self.prefill, self.decode, self.reference
+
+    def expected(self, endpoint: Endpoint, body: Body) -> Answer:
+        """The reference's answer; asked once per run, since it is greedy and seeded."""
+        key = repr((endpoint, sorted(body.items(), key=lambda item: item[0])))
+        if key not in self.remembered:
+            self.remembered[key] = self.reference.ask(endpoint, body)
+        return self.remembered[key]
+
+    def prefill_leg(self, endpoint: Endpoint, body: Body) -> tuple[Answer, Params | None]:
+        """The first leg, and the params for the second. Raises :class:`HandoffBroken`."""
+        answer = self.prefill.ask(endpoint, self.prefill_body(endpoint, body))
+        return answer, self.handoff.decode_params(answer.kv_transfer_params)
+
+    def prefill_body(self, endpoint: Endpoint, body: Body) -> Body:
+        """A client's request as a router would send it to P: one token, once, not streamed."""
+        one = {key: value for key, value in body.items() if key not in _NOT_FOR_PREFILL}
+        one |= {"max_tokens": 1, "n": 1, "stream": False}
+        if endpoint == "chat/completions":
+            one["max_completion_tokens"] = 1
+        return with_params(one, self.handoff.prefill_params())
+
+    def decode_leg(
+        self, endpoint: Endpoint, body: Body, params: Params | None, *, stream: bool = False
+    ) -> tuple[Answer, Transcript | None]:
+        """The second leg, streamed or not."""
+        whole = with_params(body, params)
+        if not stream:
+            return self.decode.ask(endpoint, whole), None
+        transcript = self.decode.stream(endpoint, whole)
+        return transcript.answer(), transcript
+
+    def exchange(
+        self,
+        endpoint: Endpoint,
+        body: Body,
+        *,
+        stream: bool = False,
+        decode_extra: Params | None = None,
+        decode_body: Body | None = None,
+    ) -> Exchange:
+        """Both legs, with the counters of both servers around them.
+
+        ``decode_extra`` is merged into the params of the second leg; ``decode_body`` replaces
+        its body.
+        """
+        on_prefill = Meter.on(self.prefill.counters)
+        on_decode = Meter.on(self.decode.counters)
+        first, params = self.prefill_leg(endpoint, body)
+        if decode_extra:
+            params = {**(params or {}), **decode_extra}
+        second, transcript = self.decode_leg(
+            endpoint, decode_body or body, params, stream=stream
+        )
+        return Exchange(
+            first,
+            second,
+            on_prefill.delta(1, self._metric("prefill")),
+            on_decode.delta(1, self._metric("decode")),
+            transcript,
+        )
+
+    def _metric(self, side: str) -> str | None:
+        return next((m.metric for m in self.profile.movement if m.side == side and m.metric), None)
+
+    def stored_files(self, folder: str) -> dict[Path, int]:
+        """Files under a shared folder of the profile, with their sizes in bytes."""
+        root = self.folders[folder]
+        return {path: path.stat().st_size for path in root.rglob("*") if path.is_file()}
+
+
+def with_params(body: Body, params: Params | None) -> Body:
+    """The body with ``kv_transfer_params``, where there are any."""
+    return {**body, "kv_transfer_params": params} if params else dict(body)
+
+
+def greedy(**fields: Any) -> Body:
+    """Fields every compared request shares: greedy, seeded, ids and log-probabilities back."""
+    return {
+        "temperature": 0.0,
+        "seed": 0,
+        "return_token_ids": True,
+        "return_tokens_as_token_ids": True,
+        **fields,
+    }
+
+
+def completion(prompt: list[int] | str, max_tokens: int = 12, **fields: Any) -> Body:
+    """A ``/v1/completions`` body that can be compared."""
+    return greedy(prompt=prompt, max_tokens=max_tokens, logprobs=2, **fields)
+
+
+def chat(content: str, max_tokens: int = 12, **fields: Any) -> Body:
+    """A ``/v1/chat/completions`` body of one user message that can be compared."""
+    messages = [{"role": "user", "content": content}]
+    return greedy(
+        messages=messages, max_tokens=max_tokens, logprobs=True, top_logprobs=2, **fields
+    )
+
+
+def wait_for(done: Callable[[], bool], limit_s: float) -> bool:
+    """Poll a condition until it holds or the limit is over."""
+    deadline = time.monotonic() + limit_s
+    while not done():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True

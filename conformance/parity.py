@@ -1,0 +1,85 @@
+"""Parity: is this the answer the reference gives?
+
+Token ids are compared one by one, log-probabilities beside them. Where the ids part, the
+reference's own margin between its two likeliest tokens tells a near-tie from a difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from conformance.answer import Answer
+
+# How far the log-probability of the same token may differ, in nats, by the dtype the servers
+# run. Chunking and cache hits reorder floating point sums; on one server, tiny-llama in float32,
+# cold against cached, that moved log-probabilities by at most 3e-5 (vLLM 0.32.0, AVX2 CPU).
+TOLERANCE = {"float32": 1e-3, "auto": 0.15, "bfloat16": 0.15, "float16": 0.05}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How two answers relate.
+
+    ``compared``: tokens that were compared; ``first_difference``: index of the first token that
+    differs; ``near_tie``: whether the reference's margin there is within the tolerance;
+    ``max_logprob_gap``: over the tokens before it, in nats.
+    """
+
+    compared: int
+    first_difference: int | None
+    near_tie: bool
+    max_logprob_gap: float
+    tolerance: float
+    lengths: tuple[int, int]
+
+    @property
+    def equal(self) -> bool:
+        """Equal up to a near-tie, and log-probabilities within the tolerance throughout."""
+        if self.compared == 0 or self.max_logprob_gap > self.tolerance:
+            return False
+        if self.first_difference is None:
+            return self.lengths[0] == self.lengths[1]
+        return self.near_tie
+
+    def describe(self) -> str:
+        """One phrase for a person."""
+        gap = f"log-probabilities within {self.max_logprob_gap:.2g} nat"
+        if self.compared == 0:
+            return "nothing to compare: one of the answers has no token ids"
+        if self.first_difference is None and self.lengths[0] == self.lengths[1]:
+            return f"{self.compared} tokens equal, {gap}"
+        if self.first_difference is None:
+            return f"{self.lengths[1]} tokens, but should be {self.lengths[0]}"
+        kind = "near-tie" if self.near_tie else "difference"
+        return f"{kind} at token {self.first_difference} of {self.lengths[0]}, before it {gap}"
+
+    def figures(self) -> dict[str, object]:
+        """For the report."""
+        return {
+            "compared_tokens": self.compared,
+            "first_difference": self.first_difference,
+            "near_tie": self.near_tie,
+            "max_logprob_gap_nat": round(self.max_logprob_gap, 7),
+            "tolerance_nat": self.tolerance,
+        }
+
+
+def compare(reference: Answer, seen: Answer, dtype: str) -> Comparison:
+    """Compare an answer with the reference's, both with token ids and log-probabilities."""
+    tolerance = TOLERANCE.get(dtype, TOLERANCE["auto"])
+    pairs = list(zip(reference.token_ids, seen.token_ids, strict=False))
+    first = next((i for i, (want, got) in enumerate(pairs) if want != got), None)
+    upto = len(pairs) if first is None else first
+    scores = list(zip(reference.logprobs[:upto], seen.logprobs[:upto], strict=False))
+    return Comparison(
+        compared=len(pairs),
+        first_difference=first,
+        near_tie=first is not None and _near_tie(reference, first, tolerance),
+        max_logprob_gap=max((abs(want - got) for want, got in scores), default=0.0),
+        tolerance=tolerance,
+        lengths=(len(reference.token_ids), len(seen.token_ids)),
+    )
+
+
+def _near_tie(reference: Answer, at: int, tolerance: float) -> bool:
+    return at < len(reference.margins) and reference.margins[at] <= tolerance

@@ -1,0 +1,1 @@
+"""Real vLLM servers as child processes: ports, start, readiness, stop."""

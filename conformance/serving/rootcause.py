@@ -1,0 +1,90 @@
+"""Why a server ended, in the engine's own words.
+
+vLLM dies loudly: the worker's exception is wrapped by the engine core's, which is wrapped by
+the API server's. The one worth reading is the first that is not a wrapper.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+EXCERPT_LINES = 40
+_TAIL_BYTES = 2_000_000
+
+# "(EngineCore pid=71) ERROR 11-30 04:24:11 [core.py:100] " before every line of a traceback.
+_PREFIX = re.compile(
+    r"^(?:\([^)]*pid=\d+\)\s*)?(?:(?:ERROR|INFO|WARNING|CRITICAL) [\d-]+ [\d:]+ \[[^\]]*\]\s?)?"
+)
+_EXCEPTION = re.compile(
+    r"^(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Refused|Timeout|Fault)(?::|$)"
+)
+_FATAL = re.compile(r"(Segmentation fault|Fatal Python error|terminate called|core dumped|Killed$)")
+_WRAPPERS = (
+    "Engine core initialization failed",
+    "EngineDeadError",
+    "EngineCore encountered",
+    "WorkerProc initialization failed",
+    "See root cause above",
+    "KeyboardInterrupt",
+    "SystemExit",
+    "CancelledError",
+    "Executor failed",
+)
+_ENVIRONMENT = (
+    "Address already in use",
+    "No space left on device",
+    "Cannot allocate memory",
+    "out of memory",
+    "OutOfMemory",
+    "Too many open files",
+    "Killed",
+)
+
+
+@dataclass(frozen=True)
+class RootCause:
+    """The line to read first, and the lines around it.
+
+    ``environment``: the machine's fault (port, disk, memory) rather than the connector's.
+    """
+
+    line: str
+    excerpt: str
+    environment: bool = False
+
+
+def find_root_cause(log: Path) -> RootCause:
+    """The first exception of a server log that is not a wrapper around another."""
+    lines = [_PREFIX.sub("", raw) for raw in tail(log).splitlines()]
+    at = _first_exception(lines)
+    if at is None:
+        kept = [line for line in lines if line.strip()][-EXCERPT_LINES:]
+        return RootCause(kept[-1] if kept else "the log is empty", "\n".join(kept))
+    excerpt = "\n".join(lines[max(0, at - EXCERPT_LINES + 5) : at + 5])
+    line = lines[at].strip()
+    return RootCause(line, excerpt, any(word in line for word in _ENVIRONMENT))
+
+
+def tail(log: Path, limit: int = _TAIL_BYTES) -> str:
+    """The end of a log file, at most ``limit`` bytes; empty when there is none."""
+    try:
+        with log.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(0, file.tell() - limit))
+            return file.read().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _first_exception(lines: list[str]) -> int | None:
+    wrapped: int | None = None
+    for number, line in enumerate(lines):
+        text = line.strip()
+        if not (_EXCEPTION.match(text) or _FATAL.search(text)):
+            continue
+        if not any(word in text for word in _WRAPPERS):
+            return number
+        wrapped = number if wrapped is None else wrapped
+    return wrapped
