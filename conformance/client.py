@@ -73,7 +73,7 @@ class Client:
             with self.clock.span("request"):
                 found = self._create(endpoint, body, rest)
         except openai.APIStatusError as problem:
-            raise self._rejected(request, problem.response) from problem
+            raise self._rejected(request, problem.status_code, problem.body) from problem
         except openai.APIConnectionError as problem:
             raise self._lost(request, problem) from problem
         return from_response(found.model_dump())
@@ -101,7 +101,7 @@ class Client:
             ):
                 if response.status_code >= 400:
                     response.read()
-                    raise self._rejected(request, response)
+                    raise self._rejected(request, response.status_code, _body_of(response))
                 return _read_events(response.iter_lines())
         except httpx.TransportError as problem:
             raise self._lost(request, problem) from problem
@@ -133,10 +133,10 @@ class Client:
         self.ledger.refuse_third(request)
         return request
 
-    def _rejected(self, request: str, response: httpx.Response) -> CheckFailed:
-        if response.status_code >= 500 and self._dies():
+    def _rejected(self, request: str, status: int, body: Any) -> CheckFailed:
+        if status >= 500 and self._dies():
             return self._death(request)
-        return Rejected(response.status_code, _body_of(response), f"the {self.server.role} server")
+        return Rejected(status, body, f"the {self.server.role} server")
 
     def _lost(self, request: str, problem: Exception) -> CheckFailed:
         if isinstance(problem, openai.APITimeoutError | httpx.TimeoutException):

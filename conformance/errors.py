@@ -30,12 +30,24 @@ class ModelError(SuiteError):
 
 
 class ServerStartError(SuiteError):
-    """A server did not become ready. ``root_cause`` is the engine's own words."""
+    """A server did not become ready. ``root_cause`` is the engine's own words.
 
-    def __init__(self, message: str, root_cause: str | None = None, excerpt: str = "") -> None:
+    ``blames_connector``: a server with the connector died by itself, and neither the machine
+    (port, disk, memory) nor the reference's own start explains it.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        root_cause: str | None = None,
+        excerpt: str = "",
+        *,
+        blames_connector: bool = False,
+    ) -> None:
         super().__init__(message)
         self.root_cause = root_cause
         self.excerpt = excerpt
+        self.blames_connector = blames_connector
 
 
 class ForeignTraffic(SuiteError):

@@ -60,13 +60,12 @@ class Proof(BaseModel):
     def reached(self) -> Rung | None:
         """The highest step of the unbroken run of held or not applicable steps from below."""
         top: Rung | None = None
-        by_name = {step.name: step.outcome for step in self.steps}
         for rung in Rung:
-            outcome = by_name.get(rung)
-            if outcome is Outcome.HELD:
-                top = rung
-            elif outcome is not Outcome.NOT_APPLICABLE:
+            outcomes = {step.outcome for step in self.steps if step.name is rung}
+            if not outcomes or outcomes - {Outcome.HELD, Outcome.NOT_APPLICABLE}:
                 return top
+            if Outcome.HELD in outcomes:
+                top = rung
         return top
 
 

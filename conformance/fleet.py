@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from conformance.clock import RunClock
+from conformance.answer import Answer
 from conformance.client import Client
+from conformance.clock import RunClock
 from conformance.crashes import CrashLedger
 from conformance.errors import ServerStartError, SuiteError
 from conformance.handoff import handoff_named
 from conformance.models import Model
 from conformance.options import RunOptions
 from conformance.pair import Pair, completion
-from conformance.answer import Answer
 from conformance.parity import compare
 from conformance.profile import Profile
 from conformance.prompts import Prompts
@@ -54,8 +54,12 @@ class Fleet:
         """
         model = self._model(model_name)
         key = Key(profile.name, model.name)
-        if not (self._current and self._deployment and self._deployment.key == key
-                and self._deployment.alive):
+        if not (
+            self._current
+            and self._deployment
+            and self._deployment.key == key
+            and self._deployment.alive
+        ):
             self._stop_pair()
             self._start(profile, model, key)
         assert self._current is not None
@@ -154,5 +158,3 @@ def _must_be_sensitive(client: Client, prompts: Prompts, model: Model) -> None:
             f"model {model.name} gives the same answer to different prompts, so no answer can "
             "prove anything: choose another with --model"
         )
-
-

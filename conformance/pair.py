@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,17 +33,29 @@ class Ask:
     endpoint: Endpoint
     body: Callable[[int], Body]
     stream: bool = False
+    reuse_ids: bool = False
+
+    def streamed(self) -> Ask:
+        """The same ask, with the decode leg streamed."""
+        return replace(self, stream=True, subject=f"{self.subject}, streamed")
+
+
+@dataclass(frozen=True)
+class Legs:
+    """The answers of both legs of one request."""
+
+    prefill: Answer
+    decode: Answer
+    transcript: Transcript | None = None
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """One request through the pair, and what the counters of both sides say of it."""
+    """Requests through the pair, and what the counters of both sides say of them."""
 
-    prefill: Answer
-    decode: Answer
+    legs: list[Legs]
     prefill_delta: Counters
     decode_delta: Counters
-    transcript: Transcript | None = None
 
 
 @dataclass
@@ -71,7 +83,8 @@ class Pair:
         return self.prefill, self.decode, self.reference
 
     def expected(self, endpoint: Endpoint, body: Body) -> Answer:
-        """The reference's answer; asked once per run, since it is greedy and seeded."""
+        """The reference's unstreamed answer; asked once per run, since it is greedy and seeded."""
+        body = unstreamed(body)
         key = repr((endpoint, sorted(body.items(), key=lambda item: item[0])))
         if key not in self.remembered:
             self.remembered[key] = self.reference.ask(endpoint, body)
@@ -96,38 +109,31 @@ class Pair:
         """The second leg, streamed or not."""
         whole = with_params(body, params)
         if not stream:
-            return self.decode.ask(endpoint, whole), None
+            return self.decode.ask(endpoint, unstreamed(whole)), None
         transcript = self.decode.stream(endpoint, whole)
         return transcript.answer(), transcript
 
-    def exchange(
-        self,
-        endpoint: Endpoint,
-        body: Body,
-        *,
-        stream: bool = False,
-        decode_extra: Params | None = None,
-        decode_body: Body | None = None,
-    ) -> Exchange:
-        """Both legs, with the counters of both servers around them.
+    def both_legs(self, ask: Ask, body: Body) -> Legs:
+        """One request as a router sends it: to P, then with the handoff to D."""
+        first, params = self.prefill_leg(ask.endpoint, body)
+        if ask.reuse_ids:
+            params = with_ids(params, first.prompt_token_ids)
+        second, transcript = self.decode_leg(ask.endpoint, body, params, stream=ask.stream)
+        return Legs(first, second, transcript)
 
-        ``decode_extra`` is merged into the params of the second leg; ``decode_body`` replaces
-        its body.
-        """
+    def exchange(self, ask: Ask, *bodies: Body) -> Exchange:
+        """Requests through the pair, all at once, with both servers' counters around them."""
         on_prefill = Meter.on(self.prefill.counters)
         on_decode = Meter.on(self.decode.counters)
-        first, params = self.prefill_leg(endpoint, body)
-        if decode_extra:
-            params = {**(params or {}), **decode_extra}
-        second, transcript = self.decode_leg(
-            endpoint, decode_body or body, params, stream=stream
-        )
+        if len(bodies) == 1:
+            legs = [self.both_legs(ask, bodies[0])]
+        else:
+            with ThreadPoolExecutor(len(bodies)) as pool:
+                legs = list(pool.map(lambda body: self.both_legs(ask, body), bodies))
         return Exchange(
-            first,
-            second,
-            on_prefill.delta(1, self._metric("prefill")),
-            on_decode.delta(1, self._metric("decode")),
-            transcript,
+            legs,
+            on_prefill.delta(len(bodies), self._metric("prefill")),
+            on_decode.delta(len(bodies), self._metric("decode")),
         )
 
     def _metric(self, side: str) -> str | None:
@@ -142,6 +148,16 @@ class Pair:
 def with_params(body: Body, params: Params | None) -> Body:
     """The body with ``kv_transfer_params``, where there are any."""
     return {**body, "kv_transfer_params": params} if params else dict(body)
+
+
+def unstreamed(body: Body) -> Body:
+    """The body without what is an error in a request that does not stream."""
+    return {key: value for key, value in body.items() if key not in ("stream", "stream_options")}
+
+
+def with_ids(params: Params | None, ids: Sequence[int]) -> Params:
+    """The params with the token ids that decode is to continue from."""
+    return {**(params or {}), "prompt_token_ids": list(ids)}
 
 
 def greedy(**fields: Any) -> Body:
@@ -163,16 +179,4 @@ def completion(prompt: list[int] | str, max_tokens: int = 12, **fields: Any) -> 
 def chat(content: str, max_tokens: int = 12, **fields: Any) -> Body:
     """A ``/v1/chat/completions`` body of one user message that can be compared."""
     messages = [{"role": "user", "content": content}]
-    return greedy(
-        messages=messages, max_tokens=max_tokens, logprobs=True, top_logprobs=2, **fields
-    )
-
-
-def wait_for(done: Callable[[], bool], limit_s: float) -> bool:
-    """Poll a condition until it holds or the limit is over."""
-    deadline = time.monotonic() + limit_s
-    while not done():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
+    return greedy(messages=messages, max_tokens=max_tokens, logprobs=True, top_logprobs=2, **fields)

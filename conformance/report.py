@@ -136,6 +136,7 @@ class Report(_Model):
     started: datetime
     duration_s: float = 0.0
     seed: int
+    options: dict[str, Any] = Field(default_factory=dict)
     command: list[str] = Field(default_factory=list)
     host: Host
     engine: Engine | None = None

@@ -89,7 +89,7 @@ def reach_in_full(cell: MatrixCell) -> str:
     elif cell.passed > cell.without_ladder:
         parts.append("weakest pass held no step from the bottom of the ladder up")
     if cell.without_ladder:
-        parts.append(f"{cell.without_ladder} stand(s) on recorded observations, without a ladder")
+        parts.append(f"passes on recorded observations alone: {cell.without_ladder}")
     return "; ".join(parts)
 
 

@@ -21,6 +21,7 @@ from conformance.serving.devices import Placement, place
 from conformance.serving.engine import Installation
 from conformance.serving.ports import Lease, PortRange
 from conformance.serving.server import Role, Server, ServerPlan, wait_ready
+from conformance.serving.spinners import calm
 
 MAX_MODEL_LEN = 2048
 # Small, so that a prompt of a few blocks already needs more than one scheduler step.
@@ -103,9 +104,9 @@ class Launcher:
         with self._clock.span("startup"):
             return obtain(name, self._engine)
 
-    def launch(self, model: Model, profile: Profile | None, *, and_reference: bool) -> (
-        tuple[Deployment | None, Deployment | None]
-    ):
+    def launch(
+        self, model: Model, profile: Profile | None, *, and_reference: bool
+    ) -> tuple[Deployment | None, Deployment | None]:
         """A pair and its reference, or one of them; all servers start at the same time.
 
         Raises :class:`ServerStartError`; nothing is left running then.
@@ -196,6 +197,8 @@ class Launcher:
                 self._clock.server_starts += 1
                 server.start()
             wait_ready(servers, self._options.start_timeout_s)
+            if self._engine.device == "cpu":
+                calm([server.pid for server in servers])
         except BaseException as problem:
             self._note(planned, None, str(problem) or type(problem).__name__)
             for deployment in planned.values():

@@ -44,11 +44,20 @@ def place(device: str, gpus: list[Gpu], servers: int, cores: int) -> list[Placem
 
 
 def _on_cpu(cores: int, servers: int) -> Placement:
-    """Settings that let several CPU servers live on few cores (vLLM 0.32.0)."""
+    """Settings that let several CPU servers live on few cores (vLLM 0.32.0).
+
+    Without TORCHDYNAMO_DISABLE the first request compiles small operators with g++, two
+    minutes on two cores; eager results are the same for P, D and the reference.
+    VLLM_ENABLE_V1_MULTIPROCESSING=0 lets the engine core run the model itself, with a process
+    fewer per server. With a worker process, wake-ups of its shared-memory queue were lost when
+    cores were contended, at 5 s each (``shm_broadcast.py``, SHM_READER_RECHECK_INTERVAL_MS).
+    """
     return Placement(
         {
             "VLLM_CPU_KVCACHE_SPACE": "1",
             "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+            "TORCHDYNAMO_DISABLE": "1",
+            "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
             "OMP_NUM_THREADS": str(max(1, cores // max(servers, 1))),
         },
         [],

@@ -11,6 +11,7 @@ import subprocess
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from conformance.errors import EnvironmentProblem
 
@@ -58,7 +59,7 @@ def inspect(python: str) -> Installation:
     return Installation(**facts)
 
 
-def _run_probe(python: str) -> dict[str, object]:
+def _run_probe(python: str) -> dict[str, Any]:
     try:
         done = subprocess.run(
             [python, str(PROBE)],
@@ -67,7 +68,7 @@ def _run_probe(python: str) -> dict[str, object]:
             timeout=PROBE_LIMIT_S,
             check=True,
         )
-        facts: dict[str, object] = json.loads(done.stdout)
+        facts: dict[str, Any] = json.loads(done.stdout)
     except FileNotFoundError as problem:
         raise EnvironmentProblem(f"--server-python {python}: no such interpreter") from problem
     except (subprocess.SubprocessError, OSError, ValueError) as problem:

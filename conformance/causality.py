@@ -1,0 +1,75 @@
+"""Causality: decode's answer depends on the KV that was transferred, and on nothing else.
+
+Counters count what a connector claims (DecodeBenchConnector claims perfect transfers of KV that
+it made up), so decode is given KV that is not this prompt's, and its answer has to change.
+"""
+
+from __future__ import annotations
+
+from conformance.answer import Answer
+from conformance.client import Body
+from conformance.damage import permute_elements
+from conformance.evidence import Outcome, Rung, Step
+from conformance.pair import Ask, Pair, completion, with_ids
+from conformance.parity import compare
+
+VARIANT = 2
+Figures = dict[str, object]
+
+
+def causality(pair: Pair, ask: Ask, promised: int) -> Step:
+    """Step 3, by the method that the profile names, on a prompt not used before."""
+    if promised == 0:
+        return _step(Outcome.NOT_APPLICABLE, "no KV is promised at this length", {})
+    body = ask.body(VARIANT)
+    clean = pair.expected(ask.endpoint, body)
+    if clean.prompt_tokens < 2:
+        return _step(Outcome.NOT_APPLICABLE, "decode computes the only token itself", {})
+    if pair.profile.causality.method == "damage_files":
+        return _damaged(pair, ask, body, clean)
+    return _swapped(pair, ask, body, clean)
+
+
+def _damaged(pair: Pair, ask: Ask, body: Body, clean: Answer) -> Step:
+    """The stored KV of this prompt is permuted between the legs."""
+    folder = pair.profile.causality.dir or ""
+    before = set(pair.stored_files(folder))
+    pair.prefill_leg(ask.endpoint, body)
+    stored = sorted(set(pair.stored_files(folder)) - before)
+    for path in stored:
+        permute_elements(path)
+    params = with_ids(None, clean.prompt_token_ids) if ask.reuse_ids else None
+    answer, _ = pair.decode_leg(ask.endpoint, body, params)
+    return _changed(pair, clean, answer, {"damaged_files": len(stored)}, "damage to the stored KV")
+
+
+def _swapped(pair: Pair, ask: Ask, body: Body, clean: Answer) -> Step:
+    """Decode gets the handoff of a prompt of equal length that ends in the same token.
+
+    Decode computes the last token itself, so if it holds the donor's KV of all the others it
+    must go on exactly as the donor does.
+    """
+    donor = pair.prompts.sibling(list(clean.prompt_token_ids), ask.subject, "donor")
+    _, params = pair.prefill_leg("completions", completion(donor, max_tokens=1))
+    if ask.reuse_ids:
+        params = with_ids(params, clean.prompt_token_ids)
+    answer, _ = pair.decode_leg(ask.endpoint, body, params)
+    figures: Figures = {"donor_tokens": len(donor)}
+    if ask.endpoint == "completions":
+        donated = pair.expected("completions", {**body, "prompt": donor})
+        figures["follows_donor"] = compare(donated, answer, pair.model.dtype).equal
+    return _changed(pair, clean, answer, figures, "another prompt's KV")
+
+
+def _changed(pair: Pair, clean: Answer, answer: Answer, figures: Figures, cause: str) -> Step:
+    found = compare(clean, answer, pair.model.dtype)
+    figures |= found.figures()
+    if found.equal:
+        summary = f"the answer is unchanged by {cause}: decode does not use what it is given"
+        return _step(Outcome.RECOMPUTED, summary, figures)
+    follows = ", into the donor's own answer" if figures.get("follows_donor") else ""
+    return _step(Outcome.HELD, f"{cause} changes the answer{follows}", figures)
+
+
+def _step(outcome: Outcome, summary: str, figures: Figures) -> Step:
+    return Step(name=Rung.CAUSALITY, outcome=outcome, summary=summary, figures=figures)

@@ -1,0 +1,1 @@
+"""The conformance checks: what a user reads to know what conformance means."""

@@ -1,0 +1,82 @@
+"""Concurrent requests with a shared prefix: keys and block ids must not be mixed up.
+
+Requests whose prompts begin with the same whole blocks have the same keys in a store and the
+same blocks in prefix caches; what differs is the rest, and nobody may get another's.
+"""
+
+from conformance import expect
+from conformance.answer import Answer
+from conformance.case import Case
+from conformance.causality import causality
+from conformance.evidence import Proof
+from conformance.ladder import accounting, bytes_stored, control, movement, parity
+from conformance.metrics import TokenSources
+from conformance.pair import Ask, completion
+from conformance.parity import compare
+from conformance.registry import check
+
+ROUNDS = 2
+
+
+@check("shared-prefix/cold", feature="shared-prefix", cases=("1 block", "2 blocks", "3 blocks"))
+def test_two_at_once_get_their_own_answers(case: Case) -> None:
+    """Two requests at once that share exactly k blocks each get the answer to their own prompt."""
+    shared = int(case.name.split()[0]) * case.block
+    for number in range(ROUNDS):
+        _prove_own_answers(case, shared, (case.block // 2, case.block // 2), number)
+
+
+@check("shared-prefix/uneven", feature="shared-prefix", cases=("1 block", "2 blocks"))
+def test_uneven_lengths_get_their_own_answers(case: Case) -> None:
+    """As above when a prompt with the prefix was seen before and one ends a token past a block."""
+    shared = int(case.name.split()[0]) * case.block
+    ask = _ask(case, shared, (case.block // 2, case.block // 2), "before")
+    case.pair.both_legs(ask, ask.body(0))
+    _prove_own_answers(case, shared, (case.block // 2, case.block + 1), "before")
+
+
+def _ask(case: Case, shared: int, rests: tuple[int, int], arm: object) -> Ask:
+    prefix = case.ids(shared, "prefix", arm)
+
+    def body(variant: int) -> dict[str, object]:
+        rest = case.ids(rests[variant % 2], "rest", arm, variant)
+        return completion([*prefix, *rest], max_tokens=12)
+
+    return Ask(f"two prompts that share {shared} tokens, round {arm}", "completions", body)
+
+
+def _prove_own_answers(case: Case, shared: int, rests: tuple[int, int], arm: object) -> None:
+    """Bodies 10 and 11 go at once; the ladder's own arms use other variants."""
+    pair = case.pair
+    ask = _ask(case, shared, rests, arm)
+    bodies = [ask.body(10), ask.body(11)]
+    expected = [pair.expected("completions", body) for body in bodies]
+    expect.true(
+        not compare(expected[0], expected[1], pair.model.dtype).equal,
+        "the reference should answer both prompts differently",
+        "one answer",
+    )
+    proof = Proof(subject=ask.subject)
+    case.evidence.proofs.append(proof)
+    stored = bytes_stored(pair)
+    exchange = pair.exchange(ask, *bodies)
+    promised = [pair.profile.granularity.promised(e.prompt_tokens, case.block) for e in expected]
+    total = sum(answer.prompt_tokens for answer in expected)
+    sources = TokenSources.of(exchange.decode_delta)
+    proof.steps.append(accounting(sources, total, sum(promised), cold=False))
+    proof.steps.append(movement(pair, exchange, bytes_stored(pair) - stored, sum(promised)))
+    fresh = _ask(case, shared, rests, (arm, "fresh prefix"))
+    proof.steps.append(causality(pair, fresh, promised[0]))
+    for wanted, legs in zip(expected, exchange.legs, strict=True):
+        proof.steps.append(parity(wanted, legs.decode, pair.model.dtype))
+    proof.steps.append(control(pair, _ask(case, shared, rests, (arm, "control"))))
+    _nobody_got_the_others(case, expected, [legs.decode for legs in exchange.legs])
+
+
+def _nobody_got_the_others(case: Case, expected: list[Answer], seen: list[Answer]) -> None:
+    crossed = [
+        compare(expected[1 - number], answer, case.pair.model.dtype).equal
+        for number, answer in enumerate(seen)
+    ]
+    case.saw("got the other's answer", crossed)
+    expect.true(not any(crossed), "nobody should get the other request's answer", crossed)

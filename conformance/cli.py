@@ -1,0 +1,266 @@
+"""The command line: doctor, plan, run, replay, matrix."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+import typer
+
+from conformance import __version__, doctor, planner
+from conformance.errors import SuiteError, UsageError
+from conformance.options import RunOptions
+from conformance.registry import CHECKS_FOLDER, plan
+from conformance.report import Report, load
+from conformance.serving.engine import inspect
+from conformance.serving.ports import DEFAULT_RANGE
+from conformance.verdict import ExitCode
+
+EXIT_CODES = """
+Exit codes: 0 conformant; 1 not conformant (fail, degraded, xpass); 2 bad usage or
+configuration; 3 harness error; 4 nothing ran; 130 interrupted.
+"""
+
+app = typer.Typer(
+    help="Knows whether a vLLM KV connector really works: launches real prefill/decode pairs, "
+    "demands proof that the KV moved and was used, and draws the compatibility matrix."
+    + EXIT_CODES,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+Connectors = Annotated[
+    list[str], typer.Option("--connector", "-c", help="Connector to try; repeatable. Default: all.")
+]
+Features = Annotated[
+    list[str], typer.Option("--feature", "-f", help="Only checks of this feature; repeatable.")
+]
+Checks = Annotated[
+    list[str],
+    typer.Option("--check", help="Only this check id or pattern, such as 'length/*'; repeatable."),
+]
+Profiles = Annotated[
+    list[Path], typer.Option("--profile", help="YAML profile of a connector of your own.")
+]
+ModelName = Annotated[
+    str | None,
+    typer.Option(help="Model recipe, Hugging Face id or folder. Default: by device, see README."),
+]
+RealModel = Annotated[
+    str,
+    typer.Option(help="Real-model checks: auto (where the profile asks for them), all or none."),
+]
+Seed = Annotated[int, typer.Option(help="Prompts depend on it alone.")]
+ServerPython = Annotated[
+    str, typer.Option(help="Interpreter whose environment has vLLM; the suite never imports it.")
+]
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    try:
+        app()
+    except SuiteError as problem:
+        typer.secho(f"kv-conformance: {problem}", err=True, fg="red")
+        sys.exit(problem.exit_code)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it and exit.")
+    ] = False,
+) -> None:
+    """Common options."""
+
+
+@app.command(name="doctor")
+def doctor_command(server_python: ServerPython = sys.executable) -> None:
+    """What can run here, what cannot and why, and what to do about it."""
+    raise typer.Exit(doctor.examine(RunOptions(server_python=server_python)))
+
+
+@app.command(name="plan")
+def plan_command(
+    connector: Connectors = [],  # noqa: B006 (typer copies defaults)
+    feature: Features = [],  # noqa: B006
+    check: Checks = [],  # noqa: B006
+    profile: Profiles = [],  # noqa: B006
+    model: ModelName = None,
+    real_model: RealModel = "auto",
+    server_python: ServerPython = sys.executable,
+) -> None:
+    """Deployments, checks and expected minutes, before anything starts."""
+    options = _options(
+        connectors=connector,
+        features=feature,
+        checks=check,
+        profiles=profile,
+        model=model,
+        real_model=real_model,
+        server_python=server_python,
+    )
+    planner.show(plan(options, inspect(server_python).device))
+
+
+@app.command()
+def run(
+    connector: Connectors = [],  # noqa: B006
+    feature: Features = [],  # noqa: B006
+    check: Checks = [],  # noqa: B006
+    profile: Profiles = [],  # noqa: B006
+    model: ModelName = None,
+    real_model: RealModel = "auto",
+    seed: Seed = 0,
+    report: Annotated[
+        Path, typer.Option(help="Folder for report.json, junit.xml, logs and the matrix.")
+    ] = Path("reports/runs/latest"),
+    server_python: ServerPython = sys.executable,
+    port_range: Annotated[str, typer.Option(help="Ports to lease from.")] = DEFAULT_RANGE,
+    start_timeout: Annotated[
+        float, typer.Option(help="Seconds for a deployment's servers to become ready.")
+    ] = 420.0,
+    workers: Annotated[
+        int, typer.Option("--workers", "-n", help="Deployments at once (pytest-xdist).")
+    ] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the summary.")] = False,
+) -> None:
+    """Launch the pairs, try the checks, write the report and the matrix."""
+    options = _options(
+        connectors=connector,
+        features=feature,
+        checks=check,
+        profiles=profile,
+        model=model,
+        real_model=real_model,
+        seed=seed,
+        report=report,
+        server_python=server_python,
+        port_range=port_range,
+        start_timeout_s=start_timeout,
+    )
+    raise typer.Exit(_run(options, workers=workers, quiet=quiet))
+
+
+@app.command()
+def replay(
+    report: Annotated[Path, typer.Argument(help="A run's folder or its report.json.")],
+    cell: Annotated[str, typer.Argument(help="CONNECTOR/CHECK, such as nixl/length/B+1.")],
+    out: Annotated[
+        Path | None, typer.Option("--report", help="Folder for the replay's own report.")
+    ] = None,
+    server_python: Annotated[
+        str | None, typer.Option(help="Another interpreter than the run's.")
+    ] = None,
+) -> None:
+    """Run one cell of a report again, with the run's own seed, model and profile."""
+    found = load(report)
+    name, check = _named_cell(found, cell)
+    folder = out or _replay_folder(report, cell)
+    given = {
+        **found.options,
+        "connectors": [name],
+        "features": [],
+        "checks": [check],
+        "real_model": "all",
+        "report": folder,
+    }
+    if server_python:
+        given["server_python"] = server_python
+    raise typer.Exit(_run(_options(**given), workers=0, quiet=False))
+
+
+@app.command()
+def matrix(
+    reports: Annotated[list[Path], typer.Argument(help="Runs' folders or report.json files.")],
+    out: Annotated[Path, typer.Option(help="Where matrix.md, .html and .json go.")] = Path(
+        "reports/matrix"
+    ),
+) -> None:
+    """Render reports as the compatibility matrix: Markdown, one HTML page, JSON."""
+    from matrix import render
+
+    for path in render([load(report) for report in reports], out):
+        typer.echo(path)
+
+
+def _options(**given: object) -> RunOptions:
+    try:
+        return RunOptions.model_validate(given).validated()
+    except ValueError as problem:
+        raise UsageError(str(problem)) from problem
+
+
+def _run(options: RunOptions, *, workers: int, quiet: bool) -> int:
+    """The same run that pytest would do, with our own console; then the matrix."""
+    plan(options, inspect(options.server_python).device)
+    _must_be_writable(options.report)
+    code = pytest.main(_pytest_arguments(options, workers=workers, quiet=quiet))
+    if code in (ExitCode.CONFORMANT, ExitCode.NOT_CONFORMANT, ExitCode.HARNESS):
+        _render(options.report)
+    return int(code)
+
+
+def _pytest_arguments(options: RunOptions, *, workers: int, quiet: bool) -> list[str]:
+    arguments = [str(CHECKS_FOLDER), "-p", "conformance.plugin", "-p", "no:cacheprovider"]
+    arguments += ["-c", str(CHECKS_FOLDER / "pytest.ini"), "--rootdir", str(CHECKS_FOLDER)]
+    arguments += ["--kv-console", "quiet" if quiet else "lines", "--tb=no"]
+    arguments += [f"--junitxml={options.report / 'junit.xml'}", "-o", "junit_family=xunit1"]
+    arguments += ["-n", str(workers), "--dist", "loadgroup"] if workers else []
+    for flag, values in (
+        ("--connector", options.connectors),
+        ("--feature", options.features),
+        ("--check", options.checks),
+        ("--profile", options.profiles),
+    ):
+        arguments += [part for value in values for part in (flag, str(value))]
+    arguments += ["--model", options.model] if options.model else []
+    return [
+        *arguments,
+        *("--real-model", options.real_model, "--seed", str(options.seed)),
+        *("--report", str(options.report), "--server-python", options.server_python),
+        *("--port-range", options.port_range, "--start-timeout", str(options.start_timeout_s)),
+    ]
+
+
+def _render(folder: Path) -> None:
+    from matrix import render
+
+    for path in render([load(folder)], folder):
+        typer.echo(path)
+
+
+def _must_be_writable(folder: Path) -> None:
+    probe = folder / ".writable"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe.write_bytes(b"0" * 65536)
+        probe.unlink()
+    except OSError as problem:
+        raise UsageError(
+            f"--report {folder} cannot be written: {problem.strerror}; free some space or give "
+            "another folder"
+        ) from problem
+
+
+def _named_cell(report: Report, name: str) -> tuple[str, str]:
+    known = [f"{c.name}/{cell.check}" for c in report.connectors for cell in c.cells]
+    if name not in known:
+        raise UsageError(f"cell {name!r} is not in that report; it has: {', '.join(known)}")
+    connector, _, check = name.partition("/")
+    return connector, check
+
+
+def _replay_folder(report: Path, cell: str) -> Path:
+    base = report if report.is_dir() else report.parent
+    return base / "replays" / cell.replace("/", "_").replace(" ", "_")

@@ -1,0 +1,150 @@
+"""Progress and summary for a person: plain lines, coloured on a terminal."""
+
+from __future__ import annotations
+
+import time
+
+from rich.console import Console as RichConsole
+from rich.markup import escape
+from rich.table import Table
+
+from conformance.evidence import Outcome, Rung
+from conformance.features import BY_ID
+from conformance.options import RunOptions
+from conformance.registry import PlannedCell
+from conformance.report import Cell, Report, ServerStart
+from conformance.timings import Timings
+from conformance.verdict import ExitCode, Verdict, worst
+
+STYLE = {
+    Verdict.PASS: "green",
+    Verdict.FAIL: "bold red",
+    Verdict.DEGRADED: "yellow",
+    Verdict.ERROR: "bold magenta",
+    Verdict.NOT_RUN: "dim",
+    Verdict.UNSUPPORTED: "dim",
+    Verdict.XFAIL: "blue",
+    Verdict.XPASS: "bold blue",
+}
+MARK = {
+    Outcome.HELD: "✓",
+    Outcome.BROKEN: "✗",
+    Outcome.RECOMPUTED: "↻",
+    Outcome.BLIND: "?",
+    Outcome.NOT_APPLICABLE: "-",
+}
+MEANING_OF_CODE = {
+    ExitCode.CONFORMANT: "conformant",
+    ExitCode.NOT_CONFORMANT: "not conformant",
+    ExitCode.USAGE: "bad usage",
+    ExitCode.HARNESS: "harness error",
+    ExitCode.NOTHING_RAN: "nothing ran",
+    ExitCode.INTERRUPTED: "interrupted",
+}
+
+
+class Console:
+    """Says what happens while a run goes on. ``mode``: ``lines``, ``quiet``, or empty for off."""
+
+    def __init__(self, mode: str, cells: list[PlannedCell], options: RunOptions) -> None:
+        self._quiet = mode != "lines"
+        self._summary = mode != ""
+        self._out = RichConsole(highlight=False, soft_wrap=True)
+        self._began = time.monotonic()
+        self._done = 0
+        self._cells = cells
+        self._timings = Timings()
+        self._deployment = ""
+        self._say(
+            f"{len(cells)} cells on {len({c.deployment for c in cells})} deployments, about "
+            f"{self._timings.run_s(cells) / 60:.0f} min; results in {options.report}"
+        )
+
+    def server(self, start: ServerStart) -> None:
+        """A server is up, or could not be started."""
+        if start.problem:
+            self._say(f"[red]{escape(start.deployment)}: {escape(start.problem)}[/red]")
+        elif start.startup_s is not None:
+            self._say(
+                f"[dim]{escape(start.deployment)}: {start.role} ready after "
+                f"{start.startup_s:.0f} s (block size {start.block_size})[/dim]"
+            )
+
+    def cell(self, connector: str, cell: Cell) -> None:
+        """A cell is done."""
+        self._done += 1
+        self._timings.learn(cell)
+        style = STYLE[cell.verdict]
+        clock = _minutes(time.monotonic() - self._began)
+        self._say(
+            f"[dim]{self._done:>3}/{len(self._cells)} {clock}[/dim] {escape(connector)} "
+            f"{escape(cell.check)} [{style}]{cell.verdict}[/{style}] "
+            f"{_ladder(cell)} [dim]{cell.duration_s:.1f} s[/dim]"
+        )
+        if cell.verdict not in (Verdict.PASS, Verdict.NOT_RUN):
+            self._say(f"      {escape(cell.message)}")
+
+    def finish(self, report: Report, folder: object, code: ExitCode) -> None:
+        """What a person wants to know at the end."""
+        self._timings.learn_starts(report)
+        self._timings.save()
+        if not self._summary:
+            return
+        self._out.print(_table(report))
+        for column in report.connectors:
+            for cell in column.cells:
+                if cell.verdict not in (Verdict.PASS, Verdict.NOT_RUN):
+                    self._out.print(f"{column.name} {escape(cell.check)}: {escape(cell.message)}")
+                    self._out.print(f"  [dim]replay: {escape(cell.replay)}[/dim]")
+        t = report.timing
+        share = 100 * t.harness_s / t.wall_s if t.wall_s else 0.0
+        self._out.print(
+            f"wall {t.wall_s:.0f} s = servers {t.startup_s:.0f} s ({t.server_starts} starts), "
+            f"requests {t.request_s:.0f} s, harness {t.harness_s:.0f} s ({share:.0f} %)"
+        )
+        self._out.print(f"report: {folder}  exit {int(code)}: {MEANING_OF_CODE[code]}")
+
+    def _say(self, line: str) -> None:
+        if not self._quiet:
+            self._out.print(line)
+
+
+def _ladder(cell: Cell) -> str:
+    """One letter per step of the ladder, with the worst outcome over all proofs."""
+    marks = []
+    order = list(Outcome)
+    for rung in Rung:
+        seen = [s.outcome for p in cell.evidence.proofs for s in p.steps if s.name is rung]
+        if seen:
+            bad = [o for o in seen if o not in (Outcome.HELD, Outcome.NOT_APPLICABLE)]
+            held = Outcome.HELD if Outcome.HELD in seen else Outcome.NOT_APPLICABLE
+            marks.append(f"{rung[:3]}{MARK[max(bad, key=order.index) if bad else held]}")
+    return " ".join(marks)
+
+
+def _table(report: Report) -> Table:
+    table = Table(title="Verdicts by feature", title_justify="left")
+    table.add_column("feature")
+    for column in report.connectors:
+        table.add_column(column.title)
+    for feature in BY_ID.values():
+        row = [feature.title]
+        for column in report.connectors:
+            verdicts = [c.verdict for c in column.cells if c.feature == feature.id]
+            row.append(_summary_of(verdicts))
+        if any(part != "" for part in row[1:]):
+            table.add_row(*row)
+    return table
+
+
+def _summary_of(verdicts: list[Verdict]) -> str:
+    if not verdicts:
+        return ""
+    ran = [v for v in verdicts if v is not Verdict.NOT_RUN]
+    total = worst(ran)
+    passed = sum(v is Verdict.PASS for v in verdicts)
+    return f"[{STYLE[total]}]{total}[/{STYLE[total]}] {passed}/{len(verdicts)}"
+
+
+def _minutes(seconds: float) -> str:
+    return f"{int(seconds) // 60:02d}:{int(seconds) % 60:02d}"

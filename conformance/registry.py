@@ -1,0 +1,140 @@
+"""Checks: one requirement, one test, one docstring sentence; and the plan they add up to."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from conformance.features import BY_ID
+from conformance.options import RunOptions, unknown_check
+from conformance.profile import Profile
+
+Level = Literal["core", "extended", "provisional"]
+ModelKind = Literal["fast", "real"]
+CHECKS_FOLDER = Path(__file__).parent / "checks"
+
+_Function = TypeVar("_Function", bound=Callable[..., None])
+
+
+@dataclass(frozen=True)
+class Check:
+    """A registered check. ``cases`` are variants with a cell each; none means one cell."""
+
+    id: str
+    feature: str
+    level: Level
+    requirement: str
+    module: str
+    cases: tuple[str, ...] = ()
+    model: ModelKind = "fast"
+
+    def cell_ids(self) -> list[str]:
+        """The ids of its cells."""
+        return [f"{self.id}/{case}" for case in self.cases] or [self.id]
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """One cell that a run will try: a check's case, on a connector, with a model."""
+
+    check: Check
+    case: str
+    profile: Profile
+    model: str
+
+    @property
+    def id(self) -> str:
+        """The stable id of the cell within its connector."""
+        return f"{self.check.id}/{self.case}" if self.case else self.check.id
+
+    @property
+    def deployment(self) -> str:
+        """What has to be running for it."""
+        return f"{self.profile.name} × {self.model}"
+
+
+_CHECKS: dict[str, Check] = {}
+
+
+def check(
+    id: str,
+    *,
+    feature: str,
+    level: Level = "core",
+    cases: tuple[str, ...] = (),
+    model: ModelKind = "fast",
+) -> Callable[[_Function], _Function]:
+    """Register a test as a check. Its docstring's first paragraph is the requirement."""
+
+    def register(function: _Function) -> _Function:
+        requirement = " ".join((function.__doc__ or "").split("\n\n")[0].split())
+        if not requirement:
+            raise TypeError(f"check {id} needs a docstring: it is the requirement")
+        if feature not in BY_ID:
+            raise TypeError(f"check {id}: feature {feature!r} is not in features.py")
+        found = Check(id, feature, level, requirement, function.__module__, cases, model)
+        _CHECKS[id] = found
+        function.kv_check = found  # type: ignore[attr-defined]
+        return function
+
+    return register
+
+
+def all_checks() -> list[Check]:
+    """Every check of the suite, in the order of features, then of the files."""
+    for module in pkgutil.iter_modules([str(CHECKS_FOLDER)]):
+        importlib.import_module(f"conformance.checks.{module.name}")
+    order = list(BY_ID)
+    return sorted(_CHECKS.values(), key=lambda found: order.index(found.feature))
+
+
+def plan(options: RunOptions, device: str) -> list[PlannedCell]:
+    """Every cell of a run, grouped so that each deployment is started once.
+
+    Raises :class:`UsageError` for a ``--check`` that matches nothing.
+    """
+    checks = all_checks()
+    _must_match(options, checks)
+    cells = [
+        PlannedCell(found, case, profile, options.model_for(found.model, device))
+        for profile in options.chosen_profiles().values()
+        for found in checks
+        if _wanted(found, profile, options)
+        for case in found.cases or ("",)
+    ]
+    selected = [cell for cell in cells if _selected(cell, options)]
+    return sorted(selected, key=_deployment_order(selected))
+
+
+def _wanted(found: Check, profile: Profile, options: RunOptions) -> bool:
+    if options.features and found.feature not in options.features:
+        return False
+    if found.model == "real":
+        return options.real_model == "all" or (options.real_model == "auto" and profile.real_model)
+    return True
+
+
+def _selected(cell: PlannedCell, options: RunOptions) -> bool:
+    patterns = options.checks
+    return not patterns or any(
+        fnmatchcase(name, pattern) for pattern in patterns for name in (cell.id, cell.check.id)
+    )
+
+
+def _must_match(options: RunOptions, checks: list[Check]) -> None:
+    names = [name for found in checks for name in (found.id, *found.cell_ids())]
+    for pattern in options.checks:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            raise unknown_check(pattern, sorted(set(names)))
+
+
+def _deployment_order(cells: list[PlannedCell]) -> Callable[[PlannedCell], tuple[int, int]]:
+    """Fast deployments of every connector first, so that they share one reference."""
+    models = list(dict.fromkeys(c.model for c in sorted(cells, key=lambda c: c.check.model)))
+    profiles = list(dict.fromkeys(c.profile.name for c in cells))
+    return lambda cell: (models.index(cell.model), profiles.index(cell.profile.name))

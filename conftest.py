@@ -1,0 +1,3 @@
+"""Makes ``pytest conformance --connector nixl`` a conformance run."""
+
+pytest_plugins = ["conformance.plugin"]
