@@ -212,9 +212,17 @@ def _run(options: RunOptions, *, workers: int, quiet: bool) -> int:
 
 
 def _pytest_arguments(options: RunOptions, *, workers: int, quiet: bool) -> list[str]:
-    arguments = [str(CHECKS_FOLDER), "-p", "conformance.plugin", "-p", "no:cacheprovider"]
+    arguments = [
+        str(CHECKS_FOLDER),
+        "-p",
+        "conformance.plugin",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:terminal",
+    ]
     arguments += ["-c", str(CHECKS_FOLDER / "pytest.ini"), "--rootdir", str(CHECKS_FOLDER)]
-    arguments += ["--kv-console", "quiet" if quiet else "lines", "--tb=no"]
+    arguments += ["--kv-console", "quiet" if quiet else "lines"]
     arguments += [f"--junitxml={options.report / 'junit.xml'}", "-o", "junit_family=xunit1"]
     arguments += ["-n", str(workers), "--dist", "loadgroup"] if workers else []
     for flag, values in (

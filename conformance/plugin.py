@@ -7,7 +7,7 @@ report; the process that sees every report (pytest itself or xdist's controller)
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -91,8 +91,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[CONSOLE] = Console(config.getoption("--kv-console"), cells, options)
     config.pluginmanager.register(_Results(config), "kv-conformance-results")
     runtime.on_start = config.stash[CONSOLE].server
-    if config.getoption("--kv-console"):
-        _replace_terminal(config)
 
 
 def _runs_checks(config: pytest.Config) -> bool:
@@ -103,24 +101,6 @@ def _runs_checks(config: pytest.Config) -> bool:
 
 def _is_worker(config: pytest.Config) -> bool:
     return hasattr(config, "workerinput")
-
-
-def _replace_terminal(config: pytest.Config) -> None:
-    """Our progress lines instead of pytest's dots."""
-    standard = config.pluginmanager.getplugin("terminalreporter")
-    if standard:
-        standard.config.option.verbose = -3
-        standard.config.option.no_header = True
-        standard.config.option.no_summary = True
-        standard.config.option.tbstyle = "no"
-        standard.config.option.reportchars = ""
-
-
-def pytest_report_teststatus(report: pytest.TestReport, config: pytest.Config) -> Any:
-    """No letters or dots beside our own lines."""
-    if config.getoption("--kv-console") and hasattr(report, "kv_cell"):
-        return report.outcome, "", ""
-    return None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -148,10 +128,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """In the order of the plan: a deployment is started once and serves all its checks."""
     cells: list[PlannedCell] = config.stash.get(PLAN, [])
     order = {id(cell): number for number, cell in enumerate(cells)}
+    # A check with no planned cell still makes one item, with an empty parameter set.
+    unplanned = [item for item in items if _is_check(item) and not _cell_of(item)]
+    config.hook.pytest_deselected(items=unplanned)
+    items[:] = [item for item in items if item not in unplanned]
     ours = [item for item in items if _cell_of(item)]
     ours.sort(key=lambda item: order.get(id(_cell_of(item)), 0))
     spots = iter(ours)
     items[:] = [next(spots) if _cell_of(item) else item for item in items]
+
+
+def _is_check(item: pytest.Item) -> bool:
+    return hasattr(getattr(item, "function", None), "kv_check")
 
 
 def _cell_of(item: pytest.Item) -> PlannedCell | None:
@@ -161,14 +149,14 @@ def _cell_of(item: pytest.Item) -> PlannedCell | None:
 
 
 @pytest.fixture
-def case(request: pytest.FixtureRequest) -> Iterator[Case]:
+def case(request: pytest.FixtureRequest) -> Case:
     """The cell under trial, with its pair running."""
     cell: PlannedCell = request.param
     runtime = request.config.stash[RUNTIME]
     pair = runtime.pair(cell)
     made = Case(cell, pair)
     request.node.stash[CASE] = made
-    yield made
+    return made
 
 
 @pytest.hookimpl(wrapper=True)

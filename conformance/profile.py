@@ -32,10 +32,12 @@ class Granularity(StrEnum):
         """Tokens of external KV that decode must be served for a cold prompt.
 
         The last prompt token's logits are always computed by decode itself, so a block-granular
-        connector can serve no block that holds it (vLLM 0.32.0, ``Scheduler.schedule``).
+        connector can serve no block that holds it (vLLM 0.32.0, ``Scheduler.schedule``). A
+        prompt of one token is only that last token: NIXL moves its block, and the scheduler
+        then sets the computed tokens to n-1 = 0 and counts the prompt as computed locally.
         """
         if self is Granularity.TOKEN:
-            return tokens
+            return tokens if tokens > 1 else 0
         return max(tokens - 1, 0) // block_size * block_size
 
 

@@ -4,24 +4,38 @@ Real ones: k·B+1 never hits (vllm#40684); only the first chunk of a chunked pre
 (vllm#53314); prompts under a block leak P's blocks (vllm#18591); N against N-1 (LMCache#4614).
 """
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
 from conformance.case import Case
 from conformance.pair import Ask, completion
 from conformance.registry import check
 
+
+@dataclass(frozen=True)
+class Length:
+    """A length in blocks, token budgets of one scheduler step, and single tokens."""
+
+    blocks: int = 0
+    tokens: int = 0
+    budgets: int = 0
+
+    def of(self, block: int, budget: int) -> int:
+        """In tokens, for a block size and a token budget."""
+        return self.blocks * block + self.budgets * budget + self.tokens
+
+
 # B: tokens per block on decode; T: tokens that one scheduler step may compute.
-LENGTHS: dict[str, Callable[[int, int], int]] = {
-    "1": lambda block, budget: 1,
-    "2": lambda block, budget: 2,
-    "B-1": lambda block, budget: block - 1,
-    "B": lambda block, budget: block,
-    "B+1": lambda block, budget: block + 1,
-    "2B-1": lambda block, budget: 2 * block - 1,
-    "2B": lambda block, budget: 2 * block,
-    "2B+1": lambda block, budget: 2 * block + 1,
-    "3B": lambda block, budget: 3 * block,
-    "T+B+7": lambda block, budget: budget + block + 7,
+LENGTHS = {
+    "1": Length(tokens=1),
+    "2": Length(tokens=2),
+    "B-1": Length(blocks=1, tokens=-1),
+    "B": Length(blocks=1),
+    "B+1": Length(blocks=1, tokens=1),
+    "2B-1": Length(blocks=2, tokens=-1),
+    "2B": Length(blocks=2),
+    "2B+1": Length(blocks=2, tokens=1),
+    "3B": Length(blocks=3),
+    "T+B+7": Length(budgets=1, blocks=1, tokens=7),
 }
 
 
@@ -32,7 +46,7 @@ def test_every_prompt_length_transfers(case: Case) -> None:
     Lengths are exact, in tokens, around the block size B that the server reports and above the
     token budget T of one scheduler step (chunked prefill).
     """
-    length = LENGTHS[case.name](case.block, case.pair.token_budget)
+    length = LENGTHS[case.name].of(case.block, case.pair.token_budget)
     case.saw("prompt length in tokens", length)
     case.prove(
         Ask(
