@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
@@ -78,7 +79,8 @@ class TokenSources:
 
 
 def parse(text: str) -> Counters:
-    """From the text format of ``/metrics``."""
+    """From the text format of ``/metrics``; histogram buckets, its bulk, are left out."""
+    text = "\n".join(line for line in text.splitlines() if "_bucket{" not in line)
     return Counters(
         {
             (sample.name, frozenset(sample.labels.items())): sample.value
@@ -91,11 +93,17 @@ def parse(text: str) -> Counters:
 def scrape(url: str) -> Counters:
     """One reading of a server. Raises :class:`SuiteError` when there is none to be had."""
     try:
-        answer = httpx.get(f"{url}/metrics", timeout=10)
+        answer = _http().get(f"{url}/metrics")
         answer.raise_for_status()
     except httpx.HTTPError as problem:
         raise SuiteError(f"{url}/metrics cannot be read: {problem}") from problem
     return parse(answer.text)
+
+
+@cache
+def _http() -> httpx.Client:
+    """One client for all readings: making one costs more than a reading does."""
+    return httpx.Client(timeout=10)
 
 
 @dataclass

@@ -26,6 +26,8 @@ from conformance.serving.spinners import calm
 MAX_MODEL_LEN = 2048
 # Small, so that a prompt of a few blocks already needs more than one scheduler step.
 TOKEN_BUDGET = 512
+# JSON allows any whitespace between tokens, and a model with random weights never stops at it.
+STRUCTURED_OUTPUTS = {"backend": "xgrammar", "disable_any_whitespace": True}
 SERVERS_AT_ONCE = 3
 # A server that dies at start is tried once more: another process may have taken its port.
 START_ATTEMPTS = 2
@@ -177,6 +179,7 @@ class Launcher:
             *("--max-model-len", str(MAX_MODEL_LEN)),
             *("--max-num-batched-tokens", str(TOKEN_BUDGET)),
             *("--enforce-eager", "--enable-prompt-tokens-details"),
+            *("--structured-outputs-config", json.dumps(STRUCTURED_OUTPUTS)),
             *spot.args,
         ]
         env = {**_ENV, **spot.env}
