@@ -9,7 +9,7 @@ from conformance.answer import Answer
 from conformance.case import Case
 from conformance.causality import causality
 from conformance.evidence import Proof
-from conformance.ladder import accounting, bytes_stored, control, movement, parity
+from conformance.ladder import PROVEN, accounting, bytes_stored, control, movement, parity
 from conformance.metrics import TokenSources
 from conformance.pair import Ask, completion
 from conformance.parity import compare
@@ -28,11 +28,32 @@ def test_two_at_once_get_their_own_answers(case: Case) -> None:
 
 @check("shared-prefix/uneven", feature="shared-prefix", cases=("1 block", "2 blocks"))
 def test_uneven_lengths_get_their_own_answers(case: Case) -> None:
-    """As above when a prompt with the prefix was seen before and one ends a token past a block."""
+    """As above when P has already prefilled the prefix, and one prompt ends a token past a block.
+
+    The first prompt's decode leg goes elsewhere, as with several decode instances, so that D's
+    own prefix cache does not hide what the connector does (vllm#53495, vllm#40684).
+    """
     shared = int(case.name.split()[0]) * case.block
     ask = _ask(case, shared, (case.block // 2, case.block // 2), "before")
-    case.pair.both_legs(ask, ask.body(0))
+    case.pair.prefill_leg(ask.endpoint, ask.body(0))
     _prove_own_answers(case, shared, (case.block // 2, case.block + 1), "before")
+
+
+@check("shared-prefix/one-past", feature="shared-prefix", cases=("1 block", "2 blocks"))
+def test_one_token_past_a_block_with_a_known_prefix(case: Case) -> None:
+    """A prompt one token past a block transfers when P knows its first blocks from another.
+
+    A store that looks a prompt up by fewer blocks than it loads finds the other's entry and then
+    opens one that is not there (ExampleConnector, vLLM 0.32.0, vllm#40684).
+    """
+    shared = int(case.name.split()[0]) * case.block
+
+    def body(variant: int, rest: int = case.block + 1) -> dict[str, object]:
+        prefix = case.ids(shared, "prefix", variant)
+        return completion([*prefix, *case.ids(rest, "rest", variant, rest)], max_tokens=12)
+
+    case.pair.prefill_leg("completions", body(PROVEN, case.block // 2))
+    case.prove(Ask(f"prompt one token past a block, {shared} known", "completions", body))
 
 
 def _ask(case: Case, shared: int, rests: tuple[int, int], arm: object) -> Ask:

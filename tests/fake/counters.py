@@ -1,0 +1,74 @@
+"""What ``/metrics`` shows, in the names of vLLM 0.32.0."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+
+from fake.model import BLOCK
+
+_SOURCES = ("local_compute", "local_cache_hit", "external_kv_transfer")
+_REASONS = ("stop", "length", "abort", "error")
+
+
+class Counters:
+    """Counters of one server; ``frozen`` shows the first reading for ever."""
+
+    def __init__(self, model: str, *, frozen: bool, transfers: bool) -> None:
+        self._label = f'model_name="{model}"'
+        self._frozen = frozen
+        self._transfers = transfers
+        self._first: str | None = None
+        self._lock = threading.Lock()
+        self._sources: Counter[str] = Counter()
+        self._finished: Counter[str] = Counter()
+        self._moved = self._moves = self._running = 0
+
+    def begin(self) -> None:
+        """A request is in the engine."""
+        with self._lock:
+            self._running += 1
+
+    def finish(self, reason: str, sources: dict[str, int], moved: int) -> None:
+        """A request has left it: where its prompt tokens came from, and the bytes fetched."""
+        with self._lock:
+            self._running -= 1
+            self._sources.update(sources)
+            self._finished[reason] += 1
+            self._moved += moved
+            self._moves += moved > 0
+
+    def finish_foreign(self) -> None:
+        """A request of somebody else's has left the engine."""
+        with self._lock:
+            self._finished["length"] += 1
+
+    def text(self) -> str:
+        """The page."""
+        with self._lock:
+            self._first = self._first or self._page()
+            return self._first if self._frozen else self._page()
+
+    def _page(self) -> str:
+        label = self._label
+        lines = [f'vllm:cache_config_info{{block_size="{BLOCK}",engine="0"}} 1.0']
+        lines += ["# TYPE vllm:num_requests_running gauge"]
+        lines += [f"vllm:num_requests_running{{{label}}} {self._running}"]
+        lines += [f"vllm:num_requests_waiting{{{label}}} 0"]
+        lines += ["# TYPE vllm:prompt_tokens_by_source_total counter"]
+        lines += [
+            f'vllm:prompt_tokens_by_source_total{{{label},source="{source}"}} '
+            f"{self._sources[source]}"
+            for source in _SOURCES
+        ]
+        lines += ["# TYPE vllm:request_success_total counter"]
+        lines += [
+            f'vllm:request_success_total{{{label},finished_reason="{reason}"}} '
+            f"{self._finished[reason]}"
+            for reason in _REASONS
+        ]
+        # Exported from the first transfer on, as NIXL's statistics are.
+        if self._transfers and self._moves:
+            lines += [f"vllm:nixl_bytes_transferred_sum{{{label}}} {self._moved}"]
+            lines += [f"vllm:nixl_bytes_transferred_count{{{label}}} {self._moves}"]
+        return "\n".join(lines) + "\n"

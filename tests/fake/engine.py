@@ -1,0 +1,88 @@
+"""The toy engine: a prefix cache, a connector, and the books on where tokens came from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fake import model
+from fake.connectors import NoConnector, Params
+from fake.faults import Faults
+from fake.grammar import constrained_text
+from fake.model import BLOCK, KV_LIMIT, Token
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A request that has left the engine."""
+
+    tokens: list[Token]
+    reason: str
+    sources: dict[str, int]
+    moved: int
+    params: Params
+
+
+@dataclass
+class Engine:
+    """Serves one request after the other; everything is greedy."""
+
+    connector: NoConnector
+    faults: Faults
+    _cache: dict[tuple[int, ...], list[int]] = field(default_factory=dict)
+
+    def generate(self, request: str, ids: list[int], body: dict[str, Any]) -> Finished:
+        """Prefill by what is cached, handed over or computed; then answer."""
+        params = body.get("kv_transfer_params") or {}
+        cached = self._cached(ids)
+        loaded, moved = self._load(ids, params)
+        if len(loaded) <= len(cached):
+            loaded, moved = [], 0
+        held = cached + loaded[len(cached) :]
+        kv = model.extend_kv(held[: len(ids) - 1], ids)
+        if "claim" in self.faults:
+            kv = model.extend_kv([], ids)
+        self._remember(ids, kv)
+        returned = self.connector.save(request, ids, kv, params)
+        tokens, reason = self._answer(kv[:-1], ids[-1], body)
+        return Finished(
+            tokens=tokens,
+            reason=reason,
+            sources={
+                "local_cache_hit": len(cached),
+                "external_kv_transfer": max(len(loaded) - len(cached), 0),
+                "local_compute": len(ids) - len(held),
+            },
+            moved=moved,
+            params={} if "no_params" in self.faults else returned,
+        )
+
+    def _load(self, ids: list[int], params: Params) -> tuple[list[int], int]:
+        if "recompute" in self.faults:
+            return [], 0
+        kv, moved = self.connector.load(ids, params)
+        if "wrong_kv" in self.faults:
+            kv = [(entry + 1) % KV_LIMIT for entry in kv]
+        return kv, moved
+
+    def _cached(self, ids: Sequence[int]) -> list[int]:
+        """KV of the longest run of whole blocks below the last token that was seen before."""
+        for end in range((len(ids) - 1) // BLOCK * BLOCK, 0, -BLOCK):
+            if tuple(ids[:end]) in self._cache:
+                return self._cache[tuple(ids[:end])]
+        return []
+
+    def _remember(self, ids: Sequence[int], kv: list[int]) -> None:
+        for end in range(BLOCK, len(ids) + 1, BLOCK):
+            self._cache.setdefault(tuple(ids[:end]), kv[:end])
+
+    def _answer(self, kv: list[int], last: int, body: dict[str, Any]) -> tuple[list[Token], str]:
+        limit = body.get("max_completion_tokens") or body.get("max_tokens") or 16
+        if "empty_text" in self.faults:
+            return [], "stop"
+        text = constrained_text(body, model.state_of(kv, last))
+        if text is None:
+            return model.answer(kv, last, limit), "length"
+        tokens = model.spell(kv, last, text)
+        return tokens[:limit], "stop" if len(tokens) <= limit else "length"

@@ -1,0 +1,33 @@
+"""Makes what a run needs of a machine: an interpreter with the scripted vLLM, and a model."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+HERE = Path(__file__).parent
+SITE = HERE / "site"
+
+
+def server_python(folder: Path, without: Sequence[str] = ()) -> Path:
+    """An executable to be given as ``--server-python``; ``without`` some of the packages.
+
+    It sees the standard library and the scripted environment, whatever is installed here.
+    """
+    site = folder / "site"
+    site.mkdir(parents=True)
+    for entry in SITE.iterdir():
+        if entry.name not in without:
+            (site / entry.name).symlink_to(entry)
+    script = folder / "python"
+    path = f"{site}:{HERE.parent}"
+    script.write_text(f'#!/bin/sh\nPYTHONPATH="{path}" exec "{sys.executable}" -S "$@"\n')
+    script.chmod(0o755)
+    return script
+
+
+def model_folder(folder: Path) -> Path:
+    """A folder to be given as ``--model``: nothing is read from it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -1,0 +1,72 @@
+"""Entry point of the scripted server: vLLM's command line, of which it needs four flags."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import mmap
+import os
+import subprocess
+import time
+
+from fake.connectors import connector_for
+from fake.counters import Counters
+from fake.engine import Engine
+from fake.faults import Faults, count_start, faults_of
+from fake.log import die, info, refuse_port
+from fake.web import FakeServer
+
+_ROLES = {"kv_producer": "prefill", "kv_consumer": "decode"}
+
+
+def main() -> None:
+    """Serve until killed."""
+    options = _arguments()
+    config = json.loads(options.kv_transfer_config or "{}")
+    role = _ROLES.get(config.get("kv_role", ""), "reference")
+    faults = faults_of(role)
+    info("api_utils.py:347", "version 0.32.0")
+    _begin_badly(faults, role, options.port)
+    if "spawn_children" in faults:
+        _spawn_children()
+    counters = Counters(
+        options.served_model_name,
+        frozen="never_settle" in faults,
+        transfers=config.get("kv_connector") == "NixlConnector",
+    )
+    engine = Engine(connector_for(config, options.port), faults)
+    server = FakeServer(options.port, options.served_model_name, engine, counters, faults)
+    info("api_server.py:500", f"Starting vLLM server on http://127.0.0.1:{options.port}")
+    server.serve_forever()
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--served-model-name", required=True)
+    parser.add_argument("--kv-transfer-config")
+    return parser.parse_known_args()[0]
+
+
+def _begin_badly(faults: Faults, role: str, port: int) -> None:
+    if "die_at_start" in faults:
+        die("boom")
+    if "port_in_use" in faults and count_start(role) <= faults.number("port_in_use"):
+        refuse_port(port)
+    if "hang_at_start" in faults:
+        info("parallel_state.py:1200", "waiting for the other side")
+        time.sleep(3600)
+
+
+def _spawn_children() -> None:
+    """What a worker leaves behind when nobody cleans up after it."""
+    subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    file = os.open(f"/dev/shm/fakevllm-{os.getpid()}", os.O_CREAT | os.O_RDWR, 0o600)
+    os.truncate(file, mmap.PAGESIZE)
+    global _shared
+    _shared = mmap.mmap(file, mmap.PAGESIZE)
+    os.close(file)
+
+
+_shared: mmap.mmap | None = None

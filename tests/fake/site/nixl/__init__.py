@@ -1,0 +1,1 @@
+"""Importable, and nothing more."""

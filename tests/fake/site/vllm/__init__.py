@@ -1,0 +1,1 @@
+"""Stands for vLLM in a scripted environment."""

@@ -1,0 +1,168 @@
+"""Runs the suite's command line in a process of its own, as a person would in a shell.
+
+The process is forked, so that what is imported already need not be imported again: that takes
+longer than most of the runs here.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import openai.resources.chat
+import openai.resources.completions  # noqa: F401 (both for the processes forked from here)
+import psutil
+
+import matrix  # noqa: F401
+from conformance import cli
+from conformance.report import Cell, Report, load
+from fake import faults
+from fake.environment import model_folder, server_python
+
+_FORK = multiprocessing.get_context("fork")
+# Far above what a run takes, on a machine that is busy with something else.
+LIMIT_S = 200.0
+
+
+@dataclass
+class Suite:
+    """The command line in a folder of its own, in which everything it makes has to lie."""
+
+    root: Path
+    python: Path = field(init=False)
+    model: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.python = server_python(self.root / "environment")
+        self.model = model_folder(self.root / "model")
+        (self.root / "tmp").mkdir()
+
+    def run(self, *arguments: str, fault: str = "", name: str = "report") -> Ended:
+        """``kv-conformance run`` on the scripted environment, to its end."""
+        return self.start(*arguments, fault=fault, name=name).wait()
+
+    def start(self, *arguments: str, fault: str = "", name: str = "report") -> Running:
+        """The same, without waiting."""
+        folder = self.root / name
+        given = ["--server-python", str(self.python), "--model", str(self.model)]
+        given += ["--real-model", "none", "--report", str(folder)]
+        return self.command("run", *given, *arguments, fault=fault, folder=folder)
+
+    def command(self, *arguments: str, fault: str = "", folder: Path | None = None) -> Running:
+        """Any command line."""
+        number = len(list(self.root.glob("*.out")))
+        out, err = self.root / f"{number}.out", self.root / f"{number}.err"
+        process = _FORK.Process(target=_be_the_suite, args=(self.root, arguments, fault, out, err))
+        out.touch()
+        process.start()
+        return Running(process, self, folder or self.root / "report", out, err)
+
+    def left_behind(self) -> list[str]:
+        """Processes that were started below this folder and still run."""
+        return [
+            f"{process.pid} {' '.join(process.info['cmdline'] or ())}"
+            for process in psutil.process_iter(["environ", "cmdline", "status"])
+            if f"{self.root}/tmp" in (process.info["environ"] or {}).get("TMPDIR", "")
+            and process.info["status"] != psutil.STATUS_ZOMBIE
+        ]
+
+
+@dataclass
+class Running:
+    """A command line that was started."""
+
+    process: multiprocessing.process.BaseProcess
+    suite: Suite
+    folder: Path
+    out: Path
+    err: Path
+
+    @property
+    def report(self) -> Report:
+        """The report as it stands."""
+        return load(self.folder)
+
+    def signal(self, number: int) -> None:
+        """To the whole group, as a terminal does."""
+        assert self.process.pid is not None
+        os.killpg(self.process.pid, number)
+
+    def wait(self) -> Ended:
+        """Until it ended. A run that hangs is killed and is an error."""
+        self.process.join(LIMIT_S)
+        if self.process.is_alive():
+            self.process.kill()
+            raise AssertionError(f"the run hangs; it said:\n{self.out.read_text()}")
+        return Ended(self.process.exitcode or 0, self.folder, self.out, self.err)
+
+
+@dataclass
+class Ended:
+    """What a command line left."""
+
+    code: int
+    folder: Path
+    out_file: Path
+    err_file: Path
+
+    @property
+    def out(self) -> str:
+        """Standard output."""
+        return self.out_file.read_text()
+
+    @property
+    def err(self) -> str:
+        """Standard error."""
+        return self.err_file.read_text()
+
+    @property
+    def report(self) -> Report:
+        """Its report, read as any program would."""
+        return load(self.folder)
+
+    def cell(self, connector: str, check: str) -> Cell:
+        """One cell of it."""
+        column = self.report.connector(connector)
+        found = column.cell(check) if column else None
+        assert found is not None, f"{connector}/{check} is not in {self.folder}"
+        return found
+
+    def verdicts(self) -> dict[str, str]:
+        """Every cell's verdict."""
+        return {f"{c.name}/{x.check}": x.verdict for c in self.report.connectors for x in c.cells}
+
+
+def until(holds: Callable[[], bool], limit_s: float = 20.0) -> bool:
+    """Whether it came to hold within the limit."""
+    deadline = time.monotonic() + limit_s
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _be_the_suite(root: Path, arguments: tuple[str, ...], fault: str, out: Path, err: Path) -> None:
+    os.setsid()
+    os.chdir(root)
+    for name in [name for name in os.environ if name.startswith("PYTEST")]:
+        del os.environ[name]
+    os.environ |= {
+        "TMPDIR": str(root / "tmp"),
+        "KV_CONFORMANCE_CACHE": str(root / "cache"),
+        "COLUMNS": "200",
+        faults.VARIABLE: fault,
+        faults.STATE_VARIABLE: str(root),
+    }
+    tempfile.tempdir = None
+    for number, file in ((1, out), (2, err)):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+    sys.stdout, sys.stderr = os.fdopen(1, "w", buffering=1), os.fdopen(2, "w", buffering=1)
+    sys.argv = ["kv-conformance", *arguments]
+    cli.main()

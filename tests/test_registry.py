@@ -1,0 +1,134 @@
+"""Checks and the plan: each a requirement with a stable id, each deployment started once."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+
+import pytest
+
+from conformance import registry
+from conformance.errors import UsageError
+from conformance.features import BY_ID
+from conformance.options import RunOptions
+from conformance.registry import PlannedCell, all_checks, check, plan
+
+CHECKS = all_checks()
+REAL = {found.id for found in CHECKS if found.model == "real"}
+
+
+def planned(device: str = "cpu", **options: object) -> list[PlannedCell]:
+    return plan(RunOptions.model_validate(options), device)
+
+
+def ids(cells: list[PlannedCell]) -> set[str]:
+    return {cell.id for cell in cells}
+
+
+def test_cell_ids_are_unique_and_can_be_asked_for() -> None:
+    found = [name for one in CHECKS for name in one.cell_ids()]
+    assert len(found) == len(set(found)) > 30
+    assert not [name for name in found if re.search(r"[*?\[\]'\n]", name)]
+
+
+@pytest.mark.parametrize("found", CHECKS, ids=lambda found: found.id)
+def test_every_check_states_its_requirement(found: registry.Check) -> None:
+    assert found.feature in BY_ID
+    assert found.level in ("core", "extended", "provisional")
+    assert found.model in ("fast", "real")
+    assert found.requirement[0].isupper()
+    assert found.requirement.endswith(".")
+    assert "\n" not in found.requirement
+
+
+def test_every_feature_has_a_check_and_checks_come_in_the_order_of_features() -> None:
+    features = [feature for feature, _ in groupby(found.feature for found in CHECKS)]
+    assert features == list(BY_ID)
+
+
+def test_a_check_without_a_requirement_or_of_no_feature_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(registry, "_CHECKS", {})
+
+    def silent(case: object) -> None: ...
+
+    def lost(case: object) -> None:
+        """It holds."""
+
+    with pytest.raises(TypeError, match="check a needs a docstring"):
+        check("a", feature="streaming")(silent)
+    with pytest.raises(TypeError, match="feature 'teleport' is not in features"):
+        check("b", feature="teleport")(lost)
+
+
+def test_the_first_paragraph_is_the_requirement(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_CHECKS", {})
+
+    @check("a", feature="streaming", level="extended", cases=("x", "y"))
+    def test_it(case: object) -> None:
+        """A streamed answer
+        is whole.
+
+        Why: it was not once.
+        """
+
+    made = registry._CHECKS["a"]
+    assert made.requirement == "A streamed answer is whole."
+    assert (made.level, made.model, made.cell_ids()) == ("extended", "fast", ["a/x", "a/y"])
+    assert test_it.kv_check is made  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_each_deployment_is_started_once(device: str) -> None:
+    cells = planned(device, real_model="all", connectors=["nixl", "example"])
+    deployments = [name for name, _ in groupby(cell.deployment for cell in cells)]
+    assert len(deployments) == len(set(deployments)) == (4 if device == "cpu" else 2)
+    models = [model for model, _ in groupby(cell.model for cell in cells)]
+    assert len(models) == len(set(models))
+
+
+def test_fast_deployments_come_first_and_share_a_reference() -> None:
+    cells = planned(real_model="all", connectors=["nixl", "example"])
+    kinds = [kind for kind, _ in groupby(cell.check.model for cell in cells)]
+    assert kinds == ["fast", "real"]
+
+
+def test_every_case_on_every_connector_is_one_cell() -> None:
+    cells = planned(real_model="all", connectors=["nixl", "example"])
+    everything = {name for found in CHECKS for name in found.cell_ids()}
+    for connector in ("nixl", "example"):
+        mine = [cell.id for cell in cells if cell.profile.name == connector]
+        assert len(mine) == len(everything)
+        assert set(mine) == everything
+
+
+def test_real_model_checks_run_where_asked_for() -> None:
+    both = {"connectors": ["nixl", "example"]}
+    assert not ids(planned(real_model="none", **both)) & REAL
+    auto = planned(real_model="auto", **both)
+    assert {cell.profile.name for cell in auto if cell.id in REAL} == {"nixl"}
+    every = planned(real_model="all", **both)
+    assert {cell.profile.name for cell in every if cell.id in REAL} == {"nixl", "example"}
+
+
+def test_a_feature_selects_its_checks() -> None:
+    cells = planned(features=["streaming", "shared-prefix"], connectors=["nixl"])
+    assert {cell.check.feature for cell in cells} == {"streaming", "shared-prefix"}
+
+
+def test_a_pattern_selects_checks_or_single_cells() -> None:
+    nixl = {"connectors": ["nixl"], "real_model": "all"}
+    lengths = next(found for found in CHECKS if found.feature == "prompt-length")
+    assert ids(planned(checks=[lengths.id], **nixl)) == set(lengths.cell_ids())
+    assert ids(planned(checks=["transfer/*"], **nixl)) == {"transfer/completion", "transfer/chat"}
+    one = lengths.cell_ids()[0]
+    assert ids(planned(checks=[one, "transfer/chat"], **nixl)) == {one, "transfer/chat"}
+
+
+@pytest.mark.parametrize("pattern", ["transfer/comletion", "nothing/*", ""])
+def test_a_pattern_that_matches_nothing_is_refused(pattern: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        planned(checks=["transfer/*", pattern])
+    assert f"--check {pattern!r} is unknown" in str(caught.value)
+    assert ("did you mean 'transfer/completion'?" in str(caught.value)) == ("com" in pattern)
