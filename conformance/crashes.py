@@ -12,6 +12,7 @@ from filelock import FileLock
 from conformance.errors import CheckFailed
 
 ENOUGH = 2
+CRASHES = "crashes.json"
 # Differ from one sending of the same request to the next.
 _VOLATILE = ("kv_transfer_params", "cache_salt", "request_id")
 

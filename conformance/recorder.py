@@ -16,6 +16,7 @@ import psutil
 
 from conformance import __version__
 from conformance.clock import RunClock
+from conformance.crashes import CRASHES
 from conformance.handoff import HANDOFFS
 from conformance.options import RunOptions
 from conformance.profile import Profile
@@ -48,6 +49,7 @@ class Recorder:
         clock: RunClock,
     ) -> None:
         self.folder = options.report
+        _clear(self.folder)
         self._clock = clock
         self._began = time.monotonic()
         self._worker_timing: dict[str, Timing] = {}
@@ -147,6 +149,12 @@ def planned(cell: PlannedCell, options: RunOptions) -> Cell:
         deployment=cell.deployment,
         replay=replay_line(cell, options),
     )
+
+
+def _clear(folder: Path) -> None:
+    """Remove what an earlier run left that would be taken for this one's."""
+    for stale in (folder / CRASHES, *(folder / "logs").glob("*.log")):
+        stale.unlink(missing_ok=True)
 
 
 def _columns(cells: list[PlannedCell], options: RunOptions) -> list[ConnectorResult]:

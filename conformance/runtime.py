@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from conformance.clock import RunClock
-from conformance.crashes import CrashLedger
+from conformance.crashes import CRASHES, CrashLedger
 from conformance.errors import EnvironmentProblem, NotHere
 from conformance.fleet import Fleet
 from conformance.options import RunOptions
@@ -34,7 +34,7 @@ class Runtime:
         self._starts: list[ServerStart] = []
         self._marks: dict[Server, int] = {}
         launcher = Launcher(options, self.engine, self.gpus, self.clock, self._note)
-        ledger = CrashLedger(options.report / "crashes.json")
+        ledger = CrashLedger(options.report / CRASHES)
         self._fleet = Fleet(options, launcher, self.clock, ledger)
 
     def pair(self, cell: PlannedCell) -> Pair:

@@ -39,14 +39,14 @@ def test_uneven_lengths_get_their_own_answers(case: Case) -> None:
     _prove_own_answers(case, shared, (case.block // 2, case.block + 1), "before")
 
 
-@check("shared-prefix/one-past", feature="shared-prefix", cases=("1 block", "2 blocks"))
+@check("shared-prefix/one-past", feature="shared-prefix")
 def test_one_token_past_a_block_with_a_known_prefix(case: Case) -> None:
     """A prompt one token past a block transfers when P knows its first blocks from another.
 
     A store that looks a prompt up by fewer blocks than it loads finds the other's entry and then
     opens one that is not there (ExampleConnector, vLLM 0.32.0, vllm#40684).
     """
-    shared = int(case.name.split()[0]) * case.block
+    shared = case.block
 
     def body(variant: int, rest: int = case.block + 1) -> dict[str, object]:
         prefix = case.ids(shared, "prefix", variant)

@@ -33,7 +33,6 @@ SERVERS_AT_ONCE = 3
 START_ATTEMPTS = 2
 
 _ENV = {
-    "HF_HUB_OFFLINE": "1",
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
     "VLLM_HOST_IP": "127.0.0.1",
@@ -183,6 +182,8 @@ class Launcher:
             *spot.args,
         ]
         env = {**_ENV, **spot.env}
+        if Path(model.source).is_dir():
+            env["HF_HUB_OFFLINE"] = "1"
         if connector:
             config, instance = connector
             command += ["--kv-transfer-config", json.dumps(config), *instance.args]
