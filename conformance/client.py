@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any, Literal, cast
 
 import httpx
@@ -42,8 +43,12 @@ class Client:
     ledger: CrashLedger
     deployment: str
     check: str = "kv-conformance"
+    # What the server must have counted; see metrics.Meter.
+    answered: int = 0
+    uncertain: bool = True
 
     def __post_init__(self) -> None:
+        self._lock = Lock()
         self._http = httpx.Client(base_url=self.server.url, timeout=ANSWER_LIMIT_S)
         self._openai = openai.OpenAI(
             base_url=f"{self.server.url}/v1",
@@ -72,6 +77,7 @@ class Client:
         try:
             with self.clock.span("request"):
                 found = self._create(endpoint, body, rest)
+            self._count(1)
         except openai.APIStatusError as problem:
             raise self._rejected(request, problem.status_code, problem.body) from problem
         except openai.APIConnectionError as problem:
@@ -102,7 +108,9 @@ class Client:
                 if response.status_code >= 400:
                     response.read()
                     raise self._rejected(request, response.status_code, _body_of(response))
-                return _read_events(response.iter_lines())
+                found = _read_events(response.iter_lines())
+            self._count(1)
+            return found
         except httpx.TransportError as problem:
             raise self._lost(request, problem) from problem
 
@@ -112,7 +120,9 @@ class Client:
         whole = {"model": self.server.model, **body}
         try:
             with self.clock.span("request"):
-                return self._http.post(f"/v1/{endpoint}", json=whole, headers=self._headers())
+                found = self._http.post(f"/v1/{endpoint}", json=whole, headers=self._headers())
+            self._count(found.status_code < 400)
+            return found
         except httpx.TransportError as problem:
             raise self._lost(request, problem) from problem
 
@@ -133,12 +143,19 @@ class Client:
         self.ledger.refuse_third(request)
         return request
 
+    def _count(self, answers: int) -> None:
+        with self._lock:
+            self.answered += answers
+
     def _rejected(self, request: str, status: int, body: Any) -> CheckFailed:
+        # A refused request is not counted as finished; one that failed inside the engine may be.
+        self.uncertain = self.uncertain or status >= 500
         if status >= 500 and self._dies():
             return self._death(request)
         return Rejected(status, body, f"the {self.server.role} server")
 
     def _lost(self, request: str, problem: Exception) -> CheckFailed:
+        self.uncertain = True
         if isinstance(problem, openai.APITimeoutError | httpx.TimeoutException):
             return CheckFailed(
                 f"no answer from the {self.server.role} server within {ANSWER_LIMIT_S:.0f} s"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,9 @@ class CrashLedger:
         with self._lock:
             known = self._read()
             known.setdefault(request, []).append(cause)
-            self._file.write_text(json.dumps(known, indent=1), encoding="utf-8")
+            partial = self._file.with_suffix(".partial")
+            partial.write_text(json.dumps(known, indent=1), encoding="utf-8")
+            os.replace(partial, self._file)
 
     def _read(self) -> dict[str, list[str]]:
         try:

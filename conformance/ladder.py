@@ -122,9 +122,9 @@ def parity(expected: Answer, seen: Answer, dtype: str) -> Step:
 
 def control(pair: Pair, ask: Ask) -> Step:
     """Step 5: without the handoff, the same decode server computes everything itself."""
-    meter = Meter.on(pair.decode.counters)
+    meter = Meter.on(pair.decode)
     answer, _ = pair.decode_leg(ask.endpoint, _shortest(ask.body(CONTROL)), None)
-    sources = TokenSources.of(meter.delta(1))
+    sources = TokenSources.of(meter.delta())
     figures: dict[str, object] = {"prompt_tokens": answer.prompt_tokens, **vars(sources)}
     if sources.local_compute == answer.prompt_tokens:
         summary = f"all {sources.local_compute} tokens computed locally without the handoff"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Protocol
 
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
@@ -23,6 +23,8 @@ WAITING = "vllm:num_requests_waiting"
 
 SETTLE_LIMIT_S = 10.0
 SETTLE_POLL_S = 0.02
+# A server counts within a few of these after it answered.
+STEADY_READINGS = 5
 
 
 @dataclass(frozen=True)
@@ -106,51 +108,84 @@ def _http() -> httpx.Client:
     return httpx.Client(timeout=10)
 
 
+class Metered(Protocol):
+    """A server whose every request is ours, and the number of them that it has answered."""
+
+    answered: int
+    uncertain: bool
+
+    def counters(self) -> Counters:
+        """Every sample of ``/metrics`` now."""
+
+
 @dataclass
 class Meter:
     """Counter differences around requests of ours on one server.
 
-    A server answers before it counts, so :meth:`delta` polls until exactly the expected number
-    of requests has finished and two readings in a row agree.
+    A server answers before it counts, so both readings are polled for until the server has
+    counted exactly the requests that it answered us: no earlier one falls into the difference,
+    and none of anybody else does.
     """
 
-    read: Callable[[], Counters]
+    source: Metered
     before: Counters
 
     @classmethod
-    def on(cls, read: Callable[[], Counters]) -> Meter:
-        """A meter that starts from a reading taken now."""
-        return cls(read, read())
+    def on(cls, source: Metered) -> Meter:
+        """A meter that starts now. Raises as :meth:`delta`."""
+        if source.uncertain:
+            _agree(source)
+        return cls(source, _accounted(source))
 
-    def delta(self, requests: int, moved: str | None = None) -> Counters:
-        """The settled difference after ``requests`` finished requests.
+    def delta(self, moved: str | None = None) -> Counters:
+        """The settled difference. ``moved``: a sample that may come late and is waited for.
 
-        ``moved``: a sample that may be exported late and is waited for, though not insisted on.
         Raises :class:`ForeignTraffic` when more requests finished than were ours, and
         :class:`SuiteError` when the counters never account for them.
         """
-        deadline = time.monotonic() + SETTLE_LIMIT_S
         late = time.monotonic() + SETTLE_LIMIT_S / 5
-        last: Counters | None = None
-        while True:
-            now = self.read().minus(self.before)
-            finished = round(now.total(FINISHED))
-            if finished > requests:
-                raise ForeignTraffic(
-                    f"{finished} requests finished where {requests} of ours were sent: other "
-                    "traffic is on this server, so no counter can be believed"
-                )
-            quiet = last is not None and _same(now, last)
-            arrived = moved is None or now.total(moved) > 0 or time.monotonic() > late
-            if finished == requests and quiet and arrived:
-                return now
-            if time.monotonic() > deadline:
-                raise SuiteError(
-                    f"counters did not settle in {SETTLE_LIMIT_S:.0f} s: {FINISHED} moved by "
-                    f"{finished}, but should have moved by {requests}"
-                )
-            last = now
+        now = _accounted(self.source).minus(self.before)
+        while moved and now.total(moved) <= 0 and time.monotonic() < late:
             time.sleep(SETTLE_POLL_S)
+            now = _accounted(self.source).minus(self.before)
+        return now
+
+
+def _accounted(source: Metered) -> Counters:
+    """A reading in which exactly the requests that were answered are counted."""
+    deadline = time.monotonic() + SETTLE_LIMIT_S
+    last: Counters | None = None
+    while True:
+        now = source.counters()
+        finished = round(now.total(FINISHED))
+        if finished > source.answered:
+            raise ForeignTraffic(
+                f"{finished} requests finished where {source.answered} of ours were answered: "
+                "other traffic is on this server, so no counter can be believed"
+            )
+        if finished == source.answered and last is not None and _same(now, last):
+            return now
+        if time.monotonic() > deadline:
+            raise SuiteError(
+                f"counters did not settle in {SETTLE_LIMIT_S:.0f} s: {FINISHED} is {finished}, "
+                f"but should be {source.answered}"
+            )
+        last = now
+        time.sleep(SETTLE_POLL_S)
+
+
+def _agree(source: Metered) -> None:
+    """After a request that failed, or at first: take the server's count once it is idle."""
+    deadline = time.monotonic() + SETTLE_LIMIT_S
+    steady, last = 0, -1
+    while steady < STEADY_READINGS and time.monotonic() < deadline:
+        now = source.counters()
+        finished = round(now.total(FINISHED))
+        idle = now.total(RUNNING) == 0 and now.total(WAITING) == 0
+        steady = steady + 1 if idle and finished == last else 0
+        last = finished
+        time.sleep(SETTLE_POLL_S)
+    source.answered, source.uncertain = last, False
 
 
 def _same(one: Counters, other: Counters) -> bool:

@@ -85,7 +85,10 @@ def obtain(name: str, engine: Installation) -> Model:
         check_name(name)
         return Model(name, name, "auto")
     folder = cached_folder(recipe)
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise ModelError(_not_writable(recipe, folder, problem)) from problem
     with FileLock(folder.with_suffix(".lock")):  # two runs may want it at once
         if not folder.exists():
             _build(recipe, folder, engine)
@@ -113,10 +116,7 @@ def _build(recipe: Recipe, folder: Path, engine: Installation) -> None:
         (partial / MANIFEST).write_text(json.dumps(_checksums(partial), indent=1))
         os.replace(partial, folder)
     except OSError as problem:
-        raise ModelError(
-            f"model {recipe.name} cannot be written to {folder}: {problem}. Free some space or "
-            "set KV_CONFORMANCE_CACHE to another folder"
-        ) from problem
+        raise ModelError(_not_writable(recipe, folder, problem)) from problem
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -157,6 +157,13 @@ def _checksums(folder: Path) -> dict[str, str]:
             with path.open("rb") as file:
                 digests[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
     return digests
+
+
+def _not_writable(recipe: Recipe, folder: Path, problem: OSError) -> str:
+    return (
+        f"model {recipe.name} cannot be written to {folder}: {problem}. Free some space or "
+        "set KV_CONFORMANCE_CACHE to another folder"
+    )
 
 
 def _damaged(recipe: Recipe, folder: Path, what: str) -> str:

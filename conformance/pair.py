@@ -123,8 +123,8 @@ class Pair:
 
     def exchange(self, ask: Ask, *bodies: Body) -> Exchange:
         """Requests through the pair, all at once, with both servers' counters around them."""
-        on_prefill = Meter.on(self.prefill.counters)
-        on_decode = Meter.on(self.decode.counters)
+        on_prefill = Meter.on(self.prefill)
+        on_decode = Meter.on(self.decode)
         if len(bodies) == 1:
             legs = [self.both_legs(ask, bodies[0])]
         else:
@@ -132,8 +132,8 @@ class Pair:
                 legs = list(pool.map(lambda body: self.both_legs(ask, body), bodies))
         return Exchange(
             legs,
-            on_prefill.delta(len(bodies), self._metric("prefill")),
-            on_decode.delta(len(bodies), self._metric("decode")),
+            on_prefill.delta(self._metric("prefill")),
+            on_decode.delta(self._metric("decode")),
         )
 
     def _metric(self, side: str) -> str | None:

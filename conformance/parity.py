@@ -6,6 +6,7 @@ reference's own margin between its two likeliest tokens tells a near-tie from a 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from conformance.answer import Answer
@@ -31,11 +32,15 @@ class Comparison:
     max_logprob_gap: float
     tolerance: float
     lengths: tuple[int, int]
+    scored: bool = True
 
     @property
     def equal(self) -> bool:
-        """Equal up to a near-tie, and log-probabilities within the tolerance throughout."""
-        if self.compared == 0 or self.max_logprob_gap > self.tolerance:
+        """Equal up to a near-tie, and log-probabilities within the tolerance throughout.
+
+        Log-probabilities that are missing or not a number are not equal to any.
+        """
+        if self.compared == 0 or not self.scored or not self.max_logprob_gap <= self.tolerance:
             return False
         if self.first_difference is None:
             return self.lengths[0] == self.lengths[1]
@@ -46,6 +51,8 @@ class Comparison:
         gap = f"log-probabilities within {self.max_logprob_gap:.2g} nat"
         if self.compared == 0:
             return "nothing to compare: one of the answers has no token ids"
+        if not self.scored:
+            return "log-probabilities are missing from the answer"
         if self.first_difference is None and self.lengths[0] == self.lengths[1]:
             return f"{self.compared} tokens equal, {gap}"
         if self.first_difference is None:
@@ -71,13 +78,16 @@ def compare(reference: Answer, seen: Answer, dtype: str) -> Comparison:
     first = next((i for i, (want, got) in enumerate(pairs) if want != got), None)
     upto = len(pairs) if first is None else first
     scores = list(zip(reference.logprobs[:upto], seen.logprobs[:upto], strict=False))
+    gaps = [abs(want - got) for want, got in scores]
     return Comparison(
         compared=len(pairs),
         first_difference=first,
         near_tie=first is not None and _near_tie(reference, first, tolerance),
-        max_logprob_gap=max((abs(want - got) for want, got in scores), default=0.0),
+        # max() would drop a NaN that is not first.
+        max_logprob_gap=math.nan if any(map(math.isnan, gaps)) else max(gaps, default=0.0),
         tolerance=tolerance,
         lengths=(len(reference.token_ids), len(seen.token_ids)),
+        scored=len(scores) >= min(upto, len(reference.logprobs)),
     )
 
 

@@ -50,9 +50,9 @@ class Instance(_Model):
     env: dict[str, str] = Field(default_factory=dict)
     args: tuple[str, ...] = ()
 
-    @field_validator("extra_config", "kv_config", "env")
+    @field_validator("extra_config", "kv_config", "env", "args")
     @classmethod
-    def _known_placeholders(cls, value: dict[str, Any]) -> dict[str, Any]:
+    def _known_placeholders(cls, value: Any) -> Any:
         for text in _strings(value):
             for found in _ANY_PLACEHOLDER.findall(text):
                 if not PLACEHOLDER.fullmatch(found):
@@ -71,7 +71,7 @@ class Movement(_Model):
 
     side: Literal["prefill", "decode"]
     metric: str | None = None
-    files: str | None = None
+    files: str | None = Field(default=None, validate_default=True)
     unit: str = "bytes"
 
     @field_validator("files")
@@ -132,7 +132,7 @@ class Profile(_Model):
         texts = [
             text
             for side in (self.prefill, self.decode)
-            for text in _strings([side.extra_config, side.kv_config, side.env])
+            for text in _strings([side.extra_config, side.kv_config, side.env, side.args])
         ]
         return {match for text in texts for match in PLACEHOLDER.findall(text)}
 
@@ -143,11 +143,17 @@ def load_profile(path: Path) -> Profile:
         raw = path.read_bytes()
         document = yaml.safe_load(raw)
     except FileNotFoundError as problem:
-        raise UsageError(f"profile {path} does not exist") from problem
+        raise UsageError(
+            f"profile {path} does not exist; give the path of a YAML file, such as a copy of "
+            f"{PROFILE_FOLDER / 'nixl.yaml'}"
+        ) from problem
     except (OSError, yaml.YAMLError) as problem:
         raise UsageError(f"profile {path} is not readable YAML: {problem}") from problem
     if not isinstance(document, dict):
         raise UsageError(f"profile {path}: the document must be a mapping with 'name', 'title', …")
+    for internal in ("path", "digest"):
+        if internal in document:
+            raise UsageError(f"profile {path}: {internal}: the suite fills this in; remove it")
     digest = hashlib.sha256(raw).hexdigest()[:12]
     try:
         profile = Profile.model_validate({**document, "path": path, "digest": digest})
@@ -195,15 +201,26 @@ def _check_against_suite(profile: Profile) -> None:
                 f"profile {profile.path}: features.{feature}: no such feature; "
                 f"use one of: {', '.join(BY_ID)}"
             )
-    named = [m.files for m in profile.movement if m.files] + (
-        [profile.causality.dir] if profile.causality.dir else []
-    )
-    for name in named:
-        if ("dir", name) not in profile.placeholders():
+    if profile.causality.method == "damage_files" and not profile.causality.dir:
+        raise UsageError(
+            f"profile {profile.path}: causality.dir: damage_files needs the folder it damages; "
+            "name one of the ${dir:…}"
+        )
+    named = {f"movement.{number}.files": m.files for number, m in enumerate(profile.movement)}
+    for where, name in {**named, "causality.dir": profile.causality.dir}.items():
+        if name and not _leased_on_both_sides(profile, name):
             raise UsageError(
-                f"profile {profile.path}: {name!r} names a folder that no config value leases; "
-                f"use ${{dir:{name}}} in prefill.extra_config and decode.extra_config"
+                f"profile {profile.path}: {where}: {name!r} names a folder that P and D do not "
+                f"share; use ${{dir:{name}}} in prefill.extra_config and decode.extra_config"
             )
+
+
+def _leased_on_both_sides(profile: Profile, folder: str) -> bool:
+    wanted = f"${{dir:{folder}}}"
+    return all(
+        any(wanted in text for text in _strings([side.extra_config, side.kv_config, side.env]))
+        for side in (profile.prefill, profile.decode)
+    )
 
 
 def _explain(problem: ValidationError) -> str:

@@ -6,6 +6,7 @@ Lives in the one process that sees every result: pytest itself, or xdist's contr
 from __future__ import annotations
 
 import platform
+import shlex
 import subprocess
 import sys
 import time
@@ -117,13 +118,16 @@ class Recorder:
 
 def replay_line(cell: PlannedCell, options: RunOptions) -> str:
     """A command that tries this cell again, with nothing but an installed suite."""
-    parts = ["kv-conformance run", f"--connector {cell.profile.name}", f"--check '{cell.id}'"]
-    parts += [f"--profile {path}" for path in options.profiles]
+    parts = ["kv-conformance", "run", "--connector", cell.profile.name, "--check", cell.id]
+    for path in options.profiles:
+        parts += ["--profile", str(path)]
     if options.model:
-        parts.append(f"--model {options.model}")
+        parts += ["--model", options.model]
     if cell.check.model == "real":
-        parts.append("--real-model all")
-    return " ".join([*parts, f"--seed {options.seed}"])
+        parts += ["--real-model", "all"]
+    if options.server_python != sys.executable:
+        parts += ["--server-python", options.server_python]
+    return shlex.join([*parts, "--seed", str(options.seed)])
 
 
 def host(gpus: list[Gpu]) -> Host:

@@ -22,9 +22,14 @@ class Timings:
     def __init__(self, file: Path | None = None) -> None:
         self._file = file or cache() / "timings.json"
         try:
-            self._known: dict[str, float] = json.loads(self._file.read_text(encoding="utf-8"))
+            found = json.loads(self._file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
-            self._known = {}
+            found = {}
+        self._known: dict[str, float] = (
+            {name: value for name, value in found.items() if isinstance(value, int | float)}
+            if isinstance(found, dict)
+            else {}
+        )
 
     def cell_s(self, cell: PlannedCell) -> float:
         """Expected seconds of one cell, without starting servers."""

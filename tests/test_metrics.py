@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -39,10 +37,20 @@ def reading(finished: int, external: int = 0, moved: float | None = None) -> Cou
     return parse("\n".join(lines + ([f"moved_sum {moved}"] if moved is not None else [])) + "\n")
 
 
-def script(*parts: Counters) -> Callable[[], Counters]:
-    """Readings one after the other; the last one for good."""
-    left = list(parts)
-    return lambda: left.pop(0) if len(left) > 1 else left[0]
+class Scripted:
+    """A server that gives prepared readings, the last one for good."""
+
+    def __init__(self, *parts: Counters, answered: int = 0, uncertain: bool = False) -> None:
+        self._left = list(parts)
+        self.answered = answered
+        self.uncertain = uncertain
+
+    def counters(self) -> Counters:
+        return self._left.pop(0) if len(self._left) > 1 else self._left[0]
+
+    def after(self, *parts: Counters, answered: int) -> None:
+        """More requests are answered, and these are the readings from then on."""
+        self._left, self.answered = list(parts), answered
 
 
 @pytest.fixture(autouse=True)
@@ -112,42 +120,74 @@ def test_differences_add_up(one: Counters, other: Counters) -> None:
 
 
 def test_a_meter_waits_until_the_request_is_counted_and_readings_agree() -> None:
-    before, early, rising = reading(5, 100), reading(5, 100), reading(6, 132)
-    meter = Meter.on(script(before, early, early, rising, reading(6, 164), reading(6, 164)))
-    assert TokenSources.of(meter.delta(1)).external == 64
+    server = Scripted(reading(5, 100), answered=5)
+    meter = Meter.on(server)
+    early, rising, done = reading(5, 100), reading(6, 132), reading(6, 164)
+    server.after(early, early, rising, done, done, answered=6)
+    assert TokenSources.of(meter.delta()).external == 64
+
+
+def test_a_meter_does_not_start_before_earlier_requests_are_counted() -> None:
+    server = Scripted(reading(2, 10), reading(2, 10), reading(3, 42), answered=3)
+    meter = Meter.on(server)
+    server.after(reading(4, 50), answered=4)
+    assert TokenSources.of(meter.delta()).external == 8
 
 
 def test_a_meter_expects_every_request_of_several() -> None:
-    parts = [reading(n, 10 * n) for n in (0, 1, 1, 1, 2, 3)]
-    assert Meter.on(script(*parts)).delta(3).total(FINISHED) == 3
+    server = Scripted(reading(0))
+    meter = Meter.on(server)
+    server.after(*(reading(n, 10 * n) for n in (1, 1, 1, 2, 3)), answered=3)
+    assert meter.delta().total(FINISHED) == 3
 
 
 def test_foreign_traffic_is_told_at_once() -> None:
+    server = Scripted(reading(0))
+    meter = Meter.on(server)
+    server.after(reading(2), reading(1), answered=1)
     with pytest.raises(ForeignTraffic, match="2 requests finished where 1 of ours"):
-        Meter.on(script(reading(0), reading(2), reading(1))).delta(1)
+        meter.delta()
+
+
+def test_after_a_failed_request_the_servers_own_count_is_taken_once_it_rests() -> None:
+    parts = [reading(7), reading(8), reading(9)]
+    server = Scripted(*parts, answered=7, uncertain=True)
+    meter = Meter.on(server)
+    assert (server.answered, server.uncertain) == (9, False)
+    server.after(reading(10, 5), answered=10)
+    assert TokenSources.of(meter.delta()).external == 5
 
 
 @pytest.mark.usefixtures("impatient")
 def test_counters_that_never_account_for_a_request_are_an_error() -> None:
-    with pytest.raises(SuiteError, match=r"request_success_total moved by 0, .* moved by 1"):
-        Meter.on(script(reading(0))).delta(1)
+    server = Scripted(reading(0))
+    meter = Meter.on(server)
+    server.after(reading(0), answered=1)
+    with pytest.raises(SuiteError, match=r"request_success_total is 0, .* should be 1"):
+        meter.delta()
 
 
 @pytest.mark.usefixtures("impatient")
 def test_counters_that_never_come_to_rest_are_an_error() -> None:
-    external = iter(range(10**9))
+    server = Scripted(*(reading(1, external) for external in range(10**4)), answered=1)
     with pytest.raises(SuiteError, match="did not settle"):
-        Meter(lambda: reading(1, next(external)), reading(0)).delta(1)
+        Meter.on(server)
 
 
 def test_a_late_sample_is_waited_for() -> None:
-    parts = [reading(1, 8, moved=0)] * 4 + [reading(1, 8, moved=512)]
-    assert Meter(script(*parts), reading(0)).delta(1, "moved_sum").total("moved_sum") == 512
+    server = Scripted(reading(0))
+    meter = Meter.on(server)
+    late = [reading(1, 8, moved=0)] * 8 + [reading(1, 8, moved=512)]
+    server.after(*late, answered=1)
+    assert meter.delta("moved_sum").total("moved_sum") == 512
 
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("moved", [0.0, None])
 def test_a_sample_that_never_moves_is_not_insisted_on(moved: float | None) -> None:
-    delta = Meter(script(reading(1, 8, moved)), reading(0)).delta(1, "moved_sum")
+    server = Scripted(reading(0))
+    meter = Meter.on(server)
+    server.after(reading(1, 8, moved), answered=1)
+    delta = meter.delta("moved_sum")
     assert delta.total("moved_sum") == 0
     assert TokenSources.of(delta).external == 8

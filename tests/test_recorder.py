@@ -40,6 +40,12 @@ def test_a_replay_line_selects_its_cell_alone(cell: PlannedCell) -> None:
     assert [(one.id, one.model) for one in again] == [(cell.id, cell.model)]
 
 
+def test_a_real_model_cell_is_replayed_where_the_profile_does_not_ask_for_it() -> None:
+    every = {"connectors": ["example"], "real_model": "all"}
+    cell = next(cell for cell in cells(**every) if cell.check.model == "real")
+    assert words(cell, RunOptions())["--real-model"] == "all"
+
+
 def test_the_model_and_the_profiles_of_the_run_are_kept() -> None:
     options = RunOptions(model="Qwen/Qwen3-0.6B", profiles=(Path("a.yaml"), Path("b.yaml")))
     line = replay_line(cells()[0], options)

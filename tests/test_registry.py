@@ -88,10 +88,17 @@ def test_each_deployment_is_started_once(device: str) -> None:
     assert len(models) == len(set(models))
 
 
-def test_fast_deployments_come_first_and_share_a_reference() -> None:
-    cells = planned(real_model="all", connectors=["nixl", "example"])
-    kinds = [kind for kind, _ in groupby(cell.check.model for cell in cells)]
-    assert kinds == ["fast", "real"]
+def test_fast_deployments_come_first_and_share_a_reference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    backwards = {
+        found.id: found for found in sorted(CHECKS, key=lambda found: found.id not in REAL)
+    }
+    monkeypatch.setattr(registry, "_CHECKS", backwards)
+    cells = planned(real_model="all", connectors=["nixl", "example"], features=["basic-transfer"])
+    kinds = [kind for kind, _ in groupby((cell.model, cell.profile.name) for cell in cells)]
+    fast, real = "tiny-llama", "smollm2-135m-instruct"
+    assert kinds == [(fast, "nixl"), (fast, "example"), (real, "nixl"), (real, "example")]
 
 
 def test_every_case_on_every_connector_is_one_cell() -> None:

@@ -71,6 +71,11 @@ def test_a_workers_exception_is_told_from_both_wrappers(tmp_path: Path) -> None:
     assert cause_of(tmp_path, log).line == "ValueError: unknown kv_role 'boss'"
 
 
+def test_a_wrapper_that_was_logged_first_is_passed_over(tmp_path: Path) -> None:
+    log = HEAD + traceback(API, INIT_FAILED, "") + traceback(ENGINE, "ValueError: no such port")
+    assert cause_of(tmp_path, log).line == "ValueError: no such port"
+
+
 def test_a_wrapper_is_better_than_nothing(tmp_path: Path) -> None:
     assert cause_of(tmp_path, HEAD + traceback(API, INIT_FAILED, "")).line == INIT_FAILED
     dead = (

@@ -119,7 +119,7 @@ class Launcher:
                     self._start(planned)
                     return planned.get("pair"), planned.get("reference")
                 except ServerStartError as problem:
-                    port_taken = "already in use" in (problem.root_cause or "")
+                    port_taken = "already in use" in (problem.root_cause or "").lower()
                     if attempt == START_ATTEMPTS or not port_taken:
                         raise
         raise AssertionError("unreachable: the last attempt returns or raises")
@@ -189,7 +189,8 @@ class Launcher:
             command += ["--kv-transfer-config", json.dumps(config), *instance.args]
             env |= instance.env
         self._started += 1
-        name = f"{self._started:02d}-{key.connector or 'reference'}-{key.model}-{role}.log"
+        worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+        name = f"{worker}{self._started:02d}-{key.connector or 'reference'}-{key.model}-{role}.log"
         log = self._options.report / "logs" / name.replace("/", "_")
         return Server(ServerPlan(role, model.name, command, env, port, log, shared))
 
@@ -244,10 +245,12 @@ def kv_transfer_config(profile: Profile, instance: Instance) -> dict[str, object
 
 def _filled(instance: Instance, leases: dict[tuple[str, str], str]) -> Instance:
     env = {name: str(value) for name, value in fill(instance.env, leases).items()}
+    args = tuple(str(value) for value in fill(instance.args, leases))
     return instance.model_copy(
         update={
             "extra_config": fill(instance.extra_config, leases),
             "kv_config": fill(instance.kv_config, leases),
             "env": env,
+            "args": args,
         }
     )

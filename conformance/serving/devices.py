@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import os
 import subprocess
 from dataclasses import dataclass
 
@@ -65,7 +67,10 @@ def _on_cpu(cores: int, servers: int) -> Placement:
 
 
 def detect_gpus(device: str) -> list[Gpu]:
-    """The GPUs of this host as the driver's own tool lists them; empty without one."""
+    """The GPUs this process may use, as the driver's own tool lists them; empty without one.
+
+    A list that the user already narrowed (``CUDA_VISIBLE_DEVICES=2,3``) is kept to.
+    """
     if device == "cuda":
         command = ["nvidia-smi", "--query-gpu=index,name,memory.total", "--format=csv,noheader"]
     elif device == "rocm":
@@ -76,21 +81,27 @@ def detect_gpus(device: str) -> list[Gpu]:
         done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError):
         return []
-    return parse_nvidia(done.stdout) if device == "cuda" else parse_rocm(done.stdout)
+    found = parse_nvidia(done.stdout) if device == "cuda" else parse_rocm(done.stdout)
+    visible = os.environ.get(_VISIBLE[device], "")
+    chosen = [int(part) for part in visible.split(",") if part.strip().isdigit()]
+    return [gpu for gpu in found if not chosen or gpu.index in chosen]
 
 
 def parse_nvidia(listing: str) -> list[Gpu]:
-    """From ``0, NVIDIA H200, 143771 MiB`` lines."""
+    """From ``0, NVIDIA H200, 143771 MiB`` lines; memory is 0 where the driver says ``[N/A]``."""
     gpus = []
     for line in filter(None, map(str.strip, listing.splitlines())):
-        index, name, memory = (part.strip() for part in line.split(","))
-        gpus.append(Gpu(index=int(index), name=name, memory_bytes=int(memory.split()[0]) << 20))
+        index, rest = line.split(",", 1)
+        name, memory = (part.strip() for part in rest.rsplit(",", 1))
+        amount = memory.split()[0]
+        mebibytes = int(amount) if amount.isdigit() else 0
+        gpus.append(Gpu(index=int(index), name=name, memory_bytes=mebibytes << 20))
     return gpus
 
 
 def parse_rocm(listing: str) -> list[Gpu]:
     """From ``rocm-smi --csv``: a header line, then ``card0,<bytes>,…,<name>,…`` lines."""
-    rows = [line.split(",") for line in listing.splitlines() if line.strip()]
+    rows = [row for row in csv.reader(listing.splitlines()) if row]
     if not rows:
         return []
     header = [column.strip().lower() for column in rows[0]]

@@ -25,6 +25,7 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 POLL_S = 0.1
 KILL_WAIT_S = 10.0
+NOTE_SHARED_S = 2.0
 
 
 def main() -> int:
@@ -33,8 +34,9 @@ def main() -> int:
     _prctl(PR_SET_CHILD_SUBREAPER, 1)  # orphaned grandchildren become ours, so we find them
     stopping = _Stop()
     child = _spawn(options)
-    reason = _watch(child, stopping)
-    _end_all(child, options.grace if reason != "ended" else 0.0)
+    shared: set[str] = set()
+    reason = _watch(child, stopping, shared)
+    _end_all(child, options.grace if reason != "ended" else 0.0, shared)
     doomed = list(options.scratch)
     if reason == "orphaned":
         doomed += options.orphan_scratch
@@ -65,7 +67,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--orphan-scratch", action="append", default=[])
     parser.add_argument("command", nargs=argparse.REMAINDER)
     options = parser.parse_args()
-    options.command = [part for part in options.command if part != "--"] or ["true"]
+    options.command = options.command[options.command[:1] == ["--"] :]
     return options
 
 
@@ -81,9 +83,16 @@ def _spawn(options: argparse.Namespace) -> subprocess.Popen[bytes]:
         )
 
 
-def _watch(child: subprocess.Popen[bytes], stopping: _Stop) -> str:
-    """Until the server ends (``ended``), a stop is asked for, or the suite is gone."""
+def _watch(child: subprocess.Popen[bytes], stopping: _Stop, shared: set[str]) -> str:
+    """Until the server ends (``ended``), a stop is asked for, or the suite is gone.
+
+    The shared memory in use is noted now and then: a dead process no longer tells.
+    """
+    noted = 0.0
     while True:
+        if time.monotonic() - noted > NOTE_SHARED_S:
+            shared |= _shared_memory_of(_descendants())
+            noted = time.monotonic()
         if child.poll() is not None:
             return "ended"
         if stopping.asked:
@@ -94,9 +103,9 @@ def _watch(child: subprocess.Popen[bytes], stopping: _Stop) -> str:
             return "stopped" if line.startswith(b"stop") else "orphaned"
 
 
-def _end_all(child: subprocess.Popen[bytes], grace: float) -> None:
+def _end_all(child: subprocess.Popen[bytes], grace: float, shared: set[str]) -> None:
     """SIGTERM to the server's group, then SIGKILL to whatever is left of its family."""
-    shared = _shared_memory_of(_descendants())
+    shared |= _shared_memory_of(_descendants())
     if child.poll() is None:
         _signal_group(child.pid, signal.SIGTERM)
         _wait_until(lambda: child.poll() is not None, grace)

@@ -18,7 +18,7 @@ _PREFIX = re.compile(
     r"^(?:\([^)]*pid=\d+\)\s*)?(?:(?:ERROR|INFO|WARNING|CRITICAL) [\d-]+ [\d:]+ \[[^\]]*\]\s?)?"
 )
 _EXCEPTION = re.compile(
-    r"^(?:\w+\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Refused|Timeout|Fault)(?::|$)"
+    r"^(?:\w+\.)*\w*(?:Error|Exception|Exit|Interrupt|Refused|Timeout|Fault)(?::|$)"
 )
 _FATAL = re.compile(r"(Segmentation fault|Fatal Python error|terminate called|core dumped|Killed$)")
 _WRAPPERS = (
@@ -33,13 +33,15 @@ _WRAPPERS = (
     "Executor failed",
 )
 _ENVIRONMENT = (
-    "Address already in use",
-    "No space left on device",
-    "Cannot allocate memory",
+    "address already in use",
+    "eaddrinuse",
+    "no space left on device",
+    "cannot allocate memory",
     "out of memory",
-    "OutOfMemory",
-    "Too many open files",
-    "Killed",
+    "outofmemory",
+    "free memory on device",
+    "too many open files",
+    "killed",
 )
 
 
@@ -64,7 +66,7 @@ def find_root_cause(log: Path) -> RootCause:
         return RootCause(kept[-1] if kept else "the log is empty", "\n".join(kept))
     excerpt = "\n".join(lines[max(0, at - EXCERPT_LINES + 5) : at + 5])
     line = lines[at].strip()
-    return RootCause(line, excerpt, any(word in line for word in _ENVIRONMENT))
+    return RootCause(line, excerpt, any(word in line.lower() for word in _ENVIRONMENT))
 
 
 def tail(log: Path, limit: int = _TAIL_BYTES) -> str:
