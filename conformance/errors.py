@@ -54,6 +54,10 @@ class ForeignTraffic(SuiteError):
     """Counters moved by more than our own requests: no delta can be believed."""
 
 
+class ReferenceFailed(SuiteError):
+    """The reference server did not answer: the harness's trouble, not the connector's."""
+
+
 class CheckFailed(AssertionError):
     """A requirement is broken; the message has observed, expected and where."""
 

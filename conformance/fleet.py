@@ -8,7 +8,7 @@ from conformance.answer import Answer
 from conformance.client import Client
 from conformance.clock import RunClock
 from conformance.crashes import CrashLedger
-from conformance.errors import ServerStartError, SuiteError
+from conformance.errors import CheckFailed, ReferenceFailed, ServerStartError, SuiteError
 from conformance.handoff import handoff_named
 from conformance.models import Model
 from conformance.options import RunOptions
@@ -44,7 +44,7 @@ class Fleet:
         self._references: dict[str, _Reference] = {}
         self._current: Pair | None = None
         self._deployment: Deployment | None = None
-        self._failures: dict[Key, list[ServerStartError]] = {}
+        self._failures: dict[Key, list[SuiteError]] = {}
 
     def pair(self, profile: Profile, model_name: str) -> Pair:
         """The pair of a connector and a model, running.
@@ -52,31 +52,26 @@ class Fleet:
         The one before is stopped. One that lost a server is started again as a whole. A pair
         that failed to start twice is not tried again; its error is raised each time.
         """
-        model = self._model(model_name)
-        key = Key(profile.name, model.name)
-        if not (
-            self._current
-            and self._deployment
-            and self._deployment.key == key
-            and self._deployment.alive
-        ):
+        key = Key(profile.name, model_name)
+        if not self._is_up(key):
+            # Before a model is built: idle NIXL servers would take both cores from the build.
             self._stop_pair()
-            self._start(profile, model, key)
+            self._drop_other_references(model_name)
+            self._start(profile, self._model(model_name), key)
         assert self._current is not None
         return self._current
 
-    def lost_server(self) -> bool:
-        """Whether the current pair lost one of its servers."""
-        return self._deployment is not None and not self._deployment.alive
+    def _is_up(self, key: Key) -> bool:
+        reference = self._references.get(key.model)
+        if self._deployment is None or reference is None or self._deployment.key != key:
+            return False
+        return self._deployment.alive and reference.deployment.alive
 
     def close(self) -> None:
         """Stop everything."""
         with self._clock.span("startup"):
             self._stop_pair()
-            for reference in self._references.values():
-                reference.client.close()
-                reference.deployment.stop()
-            self._references.clear()
+            self._drop_other_references("")
 
     def _model(self, name: str) -> Model:
         if name not in self._models:
@@ -87,36 +82,41 @@ class Fleet:
         failures = self._failures.setdefault(key, [])
         if len(failures) >= START_FAILURES_ENOUGH:
             raise failures[-1]
-        self._drop_other_references(model)
-        reference = self._references.get(model.name)
-        alone = reference is None or not reference.deployment.alive
         try:
-            pair, fresh = self._launcher.launch(model, profile, and_reference=alone)
+            self._start_fresh(profile, model)
         except ServerStartError as problem:
             failures.append(problem)
             raise
-        assert pair is not None
+        except SuiteError as problem:  # all servers are up, and useless
+            failures += [problem] * START_FAILURES_ENOUGH
+            self._stop_pair()
+            self._drop_other_references("")
+            raise
+
+    def _start_fresh(self, profile: Profile, model: Model) -> None:
+        known = self._references.get(model.name)
+        alone = known is None or not known.deployment.alive
+        if known and alone:
+            self._drop_reference(model.name)
+        self._deployment, fresh = self._launcher.launch(model, profile, and_reference=alone)
         if fresh:
-            self._references[model.name] = self._meet_reference(model, fresh, reference)
-        self._deployment = pair
-        self._current = self._assemble(profile, model, pair)
+            remembered = known.remembered if known else {}
+            client = self._client(fresh, "reference")
+            prompts = Prompts(client, self._options.seed)
+            self._references[model.name] = _Reference(fresh, client, prompts, remembered)
+            _must_be_sensitive(client, prompts, model)
+        assert self._deployment is not None
+        self._current = self._assemble(profile, model, self._deployment)
 
-    def _meet_reference(
-        self, model: Model, fresh: Deployment, lost: _Reference | None
-    ) -> _Reference:
-        client = self._client(fresh, "reference")
-        found = _Reference(fresh, client, Prompts(client, self._options.seed))
-        if lost:
-            found.remembered = lost.remembered
-        _must_be_sensitive(client, found.prompts, model)
-        return found
+    def _drop_other_references(self, model_name: str) -> None:
+        for name in [name for name in self._references if name != model_name]:
+            self._drop_reference(name)
 
-    def _drop_other_references(self, model: Model) -> None:
-        for name in [name for name in self._references if name != model.name]:
-            reference = self._references.pop(name)
-            with self._clock.span("startup"):
-                reference.client.close()
-                reference.deployment.stop()
+    def _drop_reference(self, model_name: str) -> None:
+        reference = self._references.pop(model_name)
+        with self._clock.span("startup"):
+            reference.client.close()
+            reference.deployment.stop()
 
     def _assemble(self, profile: Profile, model: Model, pair: Deployment) -> Pair:
         reference = self._references[model.name]
@@ -149,10 +149,13 @@ class Fleet:
 
 def _must_be_sensitive(client: Client, prompts: Prompts, model: Model) -> None:
     """A model that answers alike whatever it is asked can prove nothing."""
-    one, other = (
-        client.ask("completions", completion(prompts.tokens(40, "sensitivity", arm), 4))
-        for arm in (1, 2)
-    )
+    try:
+        one, other = (
+            client.ask("completions", completion(prompts.tokens(40, "sensitivity", arm), 4))
+            for arm in (1, 2)
+        )
+    except CheckFailed as problem:
+        raise ReferenceFailed(f"the reference cannot answer: {problem}") from problem
     if compare(one, other, model.dtype).equal:
         raise SuiteError(
             f"model {model.name} gives the same answer to different prompts, so no answer can "

@@ -10,6 +10,7 @@ from typing import Any
 
 from conformance.answer import Answer, Transcript
 from conformance.client import Body, Client, Endpoint
+from conformance.errors import CheckFailed, ReferenceFailed
 from conformance.handoff import Handoff, Params
 from conformance.metrics import Counters, Meter
 from conformance.models import Model
@@ -83,11 +84,17 @@ class Pair:
         return self.prefill, self.decode, self.reference
 
     def expected(self, endpoint: Endpoint, body: Body) -> Answer:
-        """The reference's unstreamed answer; asked once per run, since it is greedy and seeded."""
+        """The reference's unstreamed answer; asked once per run, since it is greedy and seeded.
+
+        Raises :class:`ReferenceFailed`: without an oracle nothing can be said of a connector.
+        """
         body = unstreamed(body)
         key = repr((endpoint, sorted(body.items(), key=lambda item: item[0])))
         if key not in self.remembered:
-            self.remembered[key] = self.reference.ask(endpoint, body)
+            try:
+                self.remembered[key] = self.reference.ask(endpoint, body)
+            except CheckFailed as problem:
+                raise ReferenceFailed(f"no answer to compare with: {problem}") from problem
         return self.remembered[key]
 
     def prefill_leg(self, endpoint: Endpoint, body: Body) -> tuple[Answer, Params | None]:

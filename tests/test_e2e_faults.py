@@ -1,34 +1,29 @@
-"""Pairs broken on purpose: each fault gets the verdict and the exit code that it deserves.
+"""Pairs broken on purpose: each fault gets the verdict that it deserves, and no other cell does.
 
-The runs go on side by side and are waited for where they are looked at.
+Faults are tied to checks, so that one run shows them all.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 import pytest
-from fake.suite import Ended, Running, Suite
+from fake.suite import Ended, Suite
 
-from conformance import metrics
 from conformance.evidence import Outcome, Rung
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(300)
 
-BOTH = ("--connector", "example", "--connector", "nixl", "--check", "transfer/completion")
-NIXL = ("--connector", "nixl", "--check", "transfer/completion")
-STREAM = ("--connector", "nixl", "--check", "streaming/answer")
-RUNS = {
-    "decode:recompute": BOTH,
-    "decode:claim": BOTH,
-    "decode:wrong_kv": BOTH,
-    "prefill:no_params": NIXL,
-    "decode:foreign": NIXL,
-    "decode:empty_text": NIXL,
-    "decode:no_done": STREAM,
+BOTH = ("--connector", "example", "--connector", "nixl")
+KV = {
+    "transfer/completion": "decode:recompute",
+    "transfer/chat": "decode:claim",
+    "length/2B": "decode:wrong_kv",
+    "length/3B": "prefill:no_params",
+    "streaming/answer/completions": "decode:no_done",
 }
-SLOW_TO_COUNT = "prefill:late:40,decode:late:40"
 
 
 @pytest.fixture(scope="module")
@@ -39,109 +34,90 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
 
 
 @pytest.fixture(scope="module")
-def runs(suite: Suite) -> dict[str, Running]:
-    """Every run of this file, started."""
-    return {
-        fault: suite.start(*arguments, fault=fault, name=fault.split(":")[1])
-        for fault, arguments in RUNS.items()
-    }
+def kv(suite: Suite) -> Ended:
+    """A run with all of them, and with checks that have none."""
+    names = (*KV, "length/B+1", "length/2B+1")
+    chosen = [part for name in names for part in ("--check", name)]
+    fault = ",".join(f"{fault}@{check}" for check, fault in KV.items())
+    return suite.run(*BOTH, *chosen, fault=fault, name="kv")
 
 
 @pytest.mark.parametrize("connector", ["example", "nixl"])
-def test_a_recomputing_decode_is_degraded(runs: dict[str, Running], connector: str) -> None:
-    ended = runs["decode:recompute"].wait()
-    cell = ended.cell(connector, "transfer/completion")
+def test_a_recomputing_decode_is_degraded(kv: Ended, connector: str) -> None:
+    cell = kv.cell(connector, "transfer/completion")
     assert cell.verdict is Verdict.DEGRADED
     assert "external=0 of 40 tokens" in cell.message
-    assert outcomes(ended, connector)[Rung.PARITY] is Outcome.HELD
-    assert ended.code == 1
+    assert outcomes(kv, connector, "transfer/completion")[Rung.PARITY] is Outcome.HELD
 
 
 @pytest.mark.parametrize("connector", ["example", "nixl"])
-def test_a_claimed_transfer_is_seen_by_causality_alone(
-    runs: dict[str, Running], connector: str
-) -> None:
-    ended = runs["decode:claim"].wait()
-    assert ended.cell(connector, "transfer/completion").verdict is Verdict.DEGRADED
-    wrong = {k for k, v in outcomes(ended, connector).items() if v is not Outcome.HELD}
-    assert wrong == {Rung.CAUSALITY}
-    assert ended.code == 1
+def test_a_claimed_transfer_is_seen_by_causality_alone(kv: Ended, connector: str) -> None:
+    assert kv.cell(connector, "transfer/chat").verdict is Verdict.DEGRADED
+    seen = outcomes(kv, connector, "transfer/chat")
+    assert {rung for rung, seen in seen.items() if seen is not Outcome.HELD} == {Rung.CAUSALITY}
 
 
 @pytest.mark.parametrize("connector", ["example", "nixl"])
-def test_kv_damaged_on_the_way_is_seen_by_parity(runs: dict[str, Running], connector: str) -> None:
-    ended = runs["decode:wrong_kv"].wait()
-    cell = ended.cell(connector, "transfer/completion")
+def test_kv_damaged_on_the_way_is_seen_by_parity(kv: Ended, connector: str) -> None:
+    cell = kv.cell(connector, "length/2B")
     assert cell.verdict is Verdict.FAIL
     assert "not the reference's answer" in cell.message
-    assert outcomes(ended, connector)[Rung.ACCOUNTING] is Outcome.HELD
-    assert ended.code == 1
+    assert outcomes(kv, connector, "length/2B")[Rung.ACCOUNTING] is Outcome.HELD
 
 
-def test_prefill_without_params_is_a_failure_and_no_fallback(runs: dict[str, Running]) -> None:
-    ended = runs["prefill:no_params"].wait()
-    cell = ended.cell("nixl", "transfer/completion")
+def test_prefill_without_params_is_a_failure_and_no_fallback(kv: Ended) -> None:
+    cell = kv.cell("nixl", "length/3B")
     assert cell.verdict is Verdict.FAIL
     assert "kv_transfer_params=None" in cell.message
-    assert ended.code == 1
-    decode_log = next((ended.folder / "logs").glob("*-decode.log")).read_text()
-    assert decode_log.count("POST /v1/completions") == 1  # that of the start
+    assert not cell.evidence.proofs[0].steps
+    # A connector without a handoff has no params to lose.
+    assert kv.cell("example", "length/3B").verdict is Verdict.PASS
 
 
-def test_foreign_traffic_is_a_harness_error(runs: dict[str, Running]) -> None:
-    ended = runs["decode:foreign"].wait()
-    cell = ended.cell("nixl", "transfer/completion")
-    assert cell.verdict is Verdict.ERROR
-    assert "other traffic is on this server" in cell.message
-    assert ended.code == 3
-
-
-def test_an_answer_without_tokens_is_a_failure(runs: dict[str, Running]) -> None:
-    ended = runs["decode:empty_text"].wait()
-    cell = ended.cell("nixl", "transfer/completion")
+@pytest.mark.parametrize("connector", ["example", "nixl"])
+def test_a_stream_without_its_end_is_a_failure(kv: Ended, connector: str) -> None:
+    cell = kv.cell(connector, "streaming/answer/completions")
     assert cell.verdict is Verdict.FAIL
-    assert "nothing to compare" in cell.message
-    assert ended.code == 1
+    assert "[DONE]" in cell.message
 
 
-def test_a_stream_without_its_end_is_a_failure(runs: dict[str, Running]) -> None:
-    ended = runs["decode:no_done"].wait()
-    assert set(ended.verdicts().values()) == {Verdict.FAIL}
-    assert "[DONE]" in ended.cell("nixl", "streaming/answer/chat").message
+@pytest.mark.parametrize("connector", ["example", "nixl"])
+def test_a_fault_costs_no_other_cell_its_verdict(kv: Ended, connector: str) -> None:
+    assert kv.cell(connector, "length/B+1").verdict is Verdict.PASS
+    assert kv.cell(connector, "length/2B+1").verdict is Verdict.PASS
+    assert kv.report.timing.server_starts == 5
 
 
-def test_a_failing_cell_is_replayed_alone(suite: Suite, runs: dict[str, Running]) -> None:
-    failed = runs["decode:wrong_kv"].wait()
-    folder = failed.folder / "replays" / "nixl_transfer_completion"
+def test_a_run_with_failures_is_not_conformant(kv: Ended) -> None:
+    assert kv.code == 1
+    assert "exit 1: not conformant" in kv.out
+
+
+def test_a_failing_cell_is_replayed_alone(suite: Suite, kv: Ended) -> None:
+    folder = kv.folder / "replays" / "nixl_transfer_completion"
     again = suite.command(
-        "replay", str(failed.folder), "nixl/transfer/completion", folder=folder
+        *("replay", str(kv.folder), "nixl/transfer/completion"),
+        fault="decode:recompute",
+        folder=folder,
     ).wait()
-    assert again.verdicts() == {"nixl/transfer/completion": Verdict.PASS}  # the fault is gone
-    assert again.code == 0
-    assert again.report.seed == failed.report.seed
-    cell = failed.cell("nixl", "transfer/completion")
-    assert cell.replay.startswith("kv-conformance run --connector nixl --check 'transfer/comp")
+    assert again.verdicts() == {"nixl/transfer/completion": Verdict.DEGRADED}
+    assert again.code == 1, "recomputing alone makes a run not conformant"
+    assert again.report.seed == kv.report.seed
+
+
+def test_a_failing_cell_says_how_to_try_it_again(suite: Suite, kv: Ended) -> None:
+    cell = kv.cell("nixl", "length/2B")
     assert cell.log_excerpt
+    command = shlex.split(cell.replay)
+    assert command[:2] == ["kv-conformance", "run"]
+    given = dict(zip(command[2::2], command[3::2], strict=True))
+    assert given["--connector"] == "nixl"
+    assert given["--check"] == "length/2B"
+    assert given["--model"] == str(suite.model)
+    assert cell.replay in kv.out
 
 
-def test_counters_that_never_settle_are_a_harness_error(
-    suite: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(metrics, "SETTLE_LIMIT_S", 1.5)
-    ended = suite.run(*NIXL, fault="decode:never_settle", name="never_settle")
-    cell = ended.cell("nixl", "transfer/completion")
-    assert cell.verdict is Verdict.ERROR
-    assert "counters did not settle" in cell.message
-    assert ended.code == 3
-
-
-def test_servers_that_count_late_are_waited_for(suite: Suite) -> None:
-    ended = suite.run(*BOTH, "--check", "shared-prefix/uneven", fault=SLOW_TO_COUNT, name="late")
-    assert set(ended.verdicts().values()) == {Verdict.PASS}, ended.out
-    assert ended.code == 0
-
-
-def outcomes(ended: Ended, connector: str) -> dict[Rung, Outcome]:
+def outcomes(ended: Ended, connector: str, check: str) -> dict[Rung, Outcome]:
     """What each step of the one proof showed."""
-    (proof,) = ended.cell(connector, "transfer/completion").evidence.proofs
+    (proof,) = ended.cell(connector, check).evidence.proofs
     return {step.name: step.outcome for step in proof.steps}

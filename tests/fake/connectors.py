@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import struct
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from threading import Lock
 from typing import Any
 
 from fake.model import BLOCK
+from fake.wire import fetch
 
 Params = dict[str, Any]
 LAYERS = ("layer.0", "layer.1")
@@ -43,14 +43,9 @@ class Nixl(NoConnector):
     def load(self, ids: Sequence[int], params: Params) -> tuple[list[int], int]:
         if not params.get("do_remote_prefill"):
             return [], 0
-        peer = http.client.HTTPConnection(params["remote_host"], params["remote_port"], timeout=10)
-        try:
-            peer.request("GET", f"/fake/kv/{params['remote_request_id']}")
-            answer = peer.getresponse()
-            raw = answer.read()
-        finally:
-            peer.close()
-        found: list[int] = json.loads(raw) if answer.status == 200 else []
+        path = f"/fake/kv/{params['remote_request_id']}"
+        raw = fetch(params["remote_host"], params["remote_port"], path)
+        found: list[int] = json.loads(raw) if raw else []
         return found[: len(ids)], 4 * len(found)
 
     def save(self, request: str, ids: Sequence[int], kv: list[int], params: Params) -> Params:

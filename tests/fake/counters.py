@@ -12,13 +12,11 @@ _REASONS = ("stop", "length", "abort", "error")
 
 
 class Counters:
-    """Counters of one server; ``frozen`` shows the first reading for ever."""
+    """Counters of one server; ``transfers`` if it has NIXL's."""
 
-    def __init__(self, model: str, *, frozen: bool, transfers: bool) -> None:
+    def __init__(self, model: str, *, transfers: bool) -> None:
         self._label = f'model_name="{model}"'
-        self._frozen = frozen
         self._transfers = transfers
-        self._first: str | None = None
         self._lock = threading.Lock()
         self._sources: Counter[str] = Counter()
         self._finished: Counter[str] = Counter()
@@ -46,8 +44,7 @@ class Counters:
     def text(self) -> str:
         """The page."""
         with self._lock:
-            self._first = self._first or self._page()
-            return self._first if self._frozen else self._page()
+            return self._page()
 
     def _page(self) -> str:
         label = self._label

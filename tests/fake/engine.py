@@ -29,23 +29,24 @@ class Engine:
     """Serves one request after the other; everything is greedy."""
 
     connector: NoConnector
-    faults: Faults
     _cache: dict[tuple[int, ...], list[int]] = field(default_factory=dict)
 
-    def generate(self, request: str, ids: list[int], body: dict[str, Any]) -> Finished:
+    def generate(
+        self, request: str, ids: list[int], body: dict[str, Any], faults: Faults
+    ) -> Finished:
         """Prefill by what is cached, handed over or computed; then answer."""
         params = body.get("kv_transfer_params") or {}
         cached = self._cached(ids)
-        loaded, moved = self._load(ids, params)
+        loaded, moved = self._load(ids, params, faults)
         if len(loaded) <= len(cached):
             loaded, moved = [], 0
         held = cached + loaded[len(cached) :]
         kv = model.extend_kv(held[: len(ids) - 1], ids)
-        if "claim" in self.faults:
+        if "claim" in faults:
             kv = model.extend_kv([], ids)
         self._remember(ids, kv)
         returned = self.connector.save(request, ids, kv, params)
-        tokens, reason = self._answer(kv[:-1], ids[-1], body)
+        tokens, reason = _answer(kv[:-1], ids[-1], body, faults)
         return Finished(
             tokens=tokens,
             reason=reason,
@@ -55,14 +56,14 @@ class Engine:
                 "local_compute": len(ids) - len(held),
             },
             moved=moved,
-            params={} if "no_params" in self.faults else returned,
+            params={} if "no_params" in faults else returned,
         )
 
-    def _load(self, ids: list[int], params: Params) -> tuple[list[int], int]:
-        if "recompute" in self.faults:
+    def _load(self, ids: list[int], params: Params, faults: Faults) -> tuple[list[int], int]:
+        if "recompute" in faults:
             return [], 0
         kv, moved = self.connector.load(ids, params)
-        if "wrong_kv" in self.faults:
+        if "wrong_kv" in faults:
             kv = [(entry + 1) % KV_LIMIT for entry in kv]
         return kv, moved
 
@@ -77,12 +78,17 @@ class Engine:
         for end in range(BLOCK, len(ids) + 1, BLOCK):
             self._cache.setdefault(tuple(ids[:end]), kv[:end])
 
-    def _answer(self, kv: list[int], last: int, body: dict[str, Any]) -> tuple[list[Token], str]:
-        limit = body.get("max_completion_tokens") or body.get("max_tokens") or 16
-        if "empty_text" in self.faults:
-            return [], "stop"
-        text = constrained_text(body, model.state_of(kv, last))
-        if text is None:
-            return model.answer(kv, last, limit), "length"
-        tokens = model.spell(kv, last, text)
-        return tokens[:limit], "stop" if len(tokens) <= limit else "length"
+
+def _answer(
+    kv: list[int], last: int, body: dict[str, Any], faults: Faults
+) -> tuple[list[Token], str]:
+    limit = body.get("max_completion_tokens") or body.get("max_tokens") or 16
+    if "empty_text" in faults:
+        return [], "stop"
+    if "constant" in faults:
+        kv, last = [], 0
+    text = constrained_text(body, model.state_of(kv, last))
+    if text is None:
+        return model.answer(kv, last, limit), "length"
+    tokens = model.spell(kv, last, text)
+    return tokens[:limit], "stop" if len(tokens) <= limit else "length"

@@ -1,6 +1,7 @@
-"""What is broken on purpose: ``FAKE_VLLM_FAULT=[role:]name[:number],…``.
+"""What is broken on purpose: ``FAKE_VLLM_FAULT=[role:]name[:number][@check],…``.
 
-Without a role (``prefill``, ``decode``, ``reference``) every server has the fault.
+Without a role (``prefill``, ``decode``, ``reference``) every server has the fault; without a
+check, every request. The suite names the check of a request in its user agent.
 """
 
 from __future__ import annotations
@@ -18,11 +19,12 @@ KNOWN = {
     "hang_at_start": "never listens",
     "die_on_request": "the process ends at its Nth generation request",
     "die_on_length": "the process ends at every prompt of N tokens",
-    "never_settle": "/metrics stands still",
+    "never_settle": "requests are not counted",
     "foreign": "one request more is counted as finished each time",
     "late": "a request is counted N milliseconds after its answer",
     "slow": "every request takes N milliseconds more",
     "empty_text": "answers without a token",
+    "constant": "the same answer to everything",
     "no_done": "streams without [DONE]",
     "spawn_children": "a grandchild in its own session, and a mapped file in /dev/shm",
 }
@@ -34,29 +36,34 @@ STATE_VARIABLE = "FAKE_VLLM_STATE"
 
 @dataclass(frozen=True)
 class Faults:
-    """The faults of one server: names, with a number where they take one."""
+    """The faults of one server: name, number (1 if none was given) and check, or ""."""
 
-    named: dict[str, int]
+    listed: tuple[tuple[str, int, str], ...]
+
+    def at(self, agent: str) -> Faults:
+        """Those that a request has, by its user agent."""
+        return Faults(tuple(f for f in self.listed if not f[2] or agent.endswith(f"/{f[2]}")))
 
     def __contains__(self, name: str) -> bool:
-        return name in self.named
+        return any(name == known for known, _, _ in self.listed)
 
     def number(self, name: str) -> int:
         """The number given with a fault; 0 without the fault."""
-        return self.named.get(name, 0)
+        return next((number for known, number, _ in self.listed if name == known), 0)
 
 
 def faults_of(role: str) -> Faults:
     """Those that the environment asks for in a server of this role."""
-    named: dict[str, int] = {}
+    listed = []
     for entry in filter(None, os.environ.get(VARIABLE, "").split(",")):
-        parts = entry.strip().split(":")
+        what, _, check = entry.strip().partition("@")
+        parts = what.split(":")
         scope = parts.pop(0) if parts[0] in ROLES else role
         if parts[0] not in KNOWN:
             raise SystemExit(f"{VARIABLE}: {entry!r} is unknown")
         if scope == role:
-            named[parts[0]] = int(parts[1]) if len(parts) > 1 else 1
-    return Faults(named)
+            listed.append((parts[0], int(parts[1]) if len(parts) > 1 else 1, check))
+    return Faults(tuple(listed))
 
 
 def count_start(role: str) -> int:

@@ -6,7 +6,6 @@ import argparse
 import json
 import mmap
 import os
-import subprocess
 import time
 
 from fake.connectors import connector_for
@@ -31,10 +30,9 @@ def main() -> None:
         _spawn_children()
     counters = Counters(
         options.served_model_name,
-        frozen="never_settle" in faults,
         transfers=config.get("kv_connector") == "NixlConnector",
     )
-    engine = Engine(connector_for(config, options.port), faults)
+    engine = Engine(connector_for(config, options.port))
     server = FakeServer(options.port, options.served_model_name, engine, counters, faults)
     info("api_server.py:500", f"Starting vLLM server on http://127.0.0.1:{options.port}")
     server.serve_forever()
@@ -61,6 +59,8 @@ def _begin_badly(faults: Faults, role: str, port: int) -> None:
 
 def _spawn_children() -> None:
     """What a worker leaves behind when nobody cleans up after it."""
+    import subprocess  # slow to import, and rarely wanted
+
     subprocess.Popen(["sleep", "1000"], start_new_session=True)
     file = os.open(f"/dev/shm/fakevllm-{os.getpid()}", os.O_CREAT | os.O_RDWR, 0o600)
     os.truncate(file, mmap.PAGESIZE)

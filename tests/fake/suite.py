@@ -6,25 +6,28 @@ longer than most of the runs here.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import openai.resources.chat
 import openai.resources.completions  # noqa: F401 (both for the processes forked from here)
-import psutil
 
 import matrix  # noqa: F401
 from conformance import cli
+from conformance.registry import all_checks
 from conformance.report import Cell, Report, load
 from fake import faults
 from fake.environment import model_folder, server_python
 
+all_checks()
 _FORK = multiprocessing.get_context("fork")
 # Far above what a run takes, on a machine that is busy with something else.
 LIMIT_S = 200.0
@@ -64,13 +67,16 @@ class Suite:
         return Running(process, self, folder or self.root / "report", out, err)
 
     def left_behind(self) -> list[str]:
-        """Processes that were started below this folder and still run."""
-        return [
-            f"{process.pid} {' '.join(process.info['cmdline'] or ())}"
-            for process in psutil.process_iter(["environ", "cmdline", "status"])
-            if f"{self.root}/tmp" in (process.info["environ"] or {}).get("TMPDIR", "")
-            and process.info["status"] != psutil.STATUS_ZOMBIE
-        ]
+        """Processes that were started below this folder and still run, with their command lines."""
+        mark = f"TMPDIR={self.root}/tmp".encode()
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            # Gone meanwhile, or a zombie, whose environment is empty.
+            with suppress(OSError):
+                if mark in Path(f"/proc/{pid}/environ").read_bytes():
+                    command = Path(f"/proc/{pid}/cmdline").read_bytes()
+                    found.append(f"{pid} {command.decode().replace(chr(0), ' ')}")
+        return found
 
 
 @dataclass
@@ -92,6 +98,14 @@ class Running:
         """To the whole group, as a terminal does."""
         assert self.process.pid is not None
         os.killpg(self.process.pid, number)
+
+    def most_at_once(self) -> int:
+        """The most processes that ran at the same time, looked at until the end."""
+        most = 0
+        while self.process.is_alive():
+            most = max(most, len(self.suite.left_behind()))
+            time.sleep(0.1)
+        return most
 
     def wait(self) -> Ended:
         """Until it ended. A run that hangs is killed and is an error."""
@@ -144,11 +158,12 @@ def until(holds: Callable[[], bool], limit_s: float = 20.0) -> bool:
     while not holds():
         if time.monotonic() > deadline:
             return False
-        time.sleep(0.05)
+        time.sleep(0.1)
     return True
 
 
 def _be_the_suite(root: Path, arguments: tuple[str, ...], fault: str, out: Path, err: Path) -> None:
+    gc.freeze()  # nobody here is to look through what the tests hold
     os.setsid()
     os.chdir(root)
     for name in [name for name in os.environ if name.startswith("PYTEST")]:
