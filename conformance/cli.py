@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from conformance import __version__, doctor, planner
-from conformance.errors import SuiteError, UsageError
+from conformance.errors import ReportError, SuiteError, UsageError
 from conformance.options import RunOptions
 from conformance.registry import CHECKS_FOLDER, plan
 from conformance.report import Report, load
@@ -244,8 +244,11 @@ def _pytest_arguments(options: RunOptions, *, workers: int, quiet: bool) -> list
 def _render(folder: Path) -> None:
     from matrix import render
 
-    for path in render([load(folder)], folder):
-        typer.echo(path)
+    try:
+        for path in render([load(folder)], folder):
+            typer.echo(path)
+    except ReportError as problem:
+        typer.secho(f"kv-conformance: no matrix: {problem}", err=True, fg="red")
 
 
 def _must_be_writable(folder: Path) -> None:

@@ -159,6 +159,7 @@ def _accounted(source: Metered) -> Counters:
         now = source.counters()
         finished = round(now.total(FINISHED))
         if finished > source.answered:
+            source.uncertain = True
             raise ForeignTraffic(
                 f"{finished} requests finished where {source.answered} of ours were answered: "
                 "other traffic is on this server, so no counter can be believed"
@@ -166,6 +167,7 @@ def _accounted(source: Metered) -> Counters:
         if finished == source.answered and last is not None and _same(now, last):
             return now
         if time.monotonic() > deadline:
+            source.uncertain = True
             raise SuiteError(
                 f"counters did not settle in {SETTLE_LIMIT_S:.0f} s: {FINISHED} is {finished}, "
                 f"but should be {source.answered}"

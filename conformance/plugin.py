@@ -7,6 +7,7 @@ report; the process that sees every report (pytest itself or xdist's controller)
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 
 from conformance.case import Case
 from conformance.console import Console
-from conformance.errors import SuiteError
+from conformance.errors import ReportError, SuiteError
 from conformance.judge import Judgement, judge
 from conformance.options import RunOptions
 from conformance.recorder import Recorder, planned
@@ -29,6 +30,7 @@ OPTIONS = pytest.StashKey[RunOptions]()
 RUNTIME = pytest.StashKey[Runtime]()
 RECORDER = pytest.StashKey[Recorder]()
 CONSOLE = pytest.StashKey[Console]()
+UNWRITABLE = pytest.StashKey[str]()
 PLAN = pytest.StashKey[list[PlannedCell]]()
 CASE = pytest.StashKey[Case]()
 
@@ -234,10 +236,16 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     interrupted = session.exitstatus == pytest.ExitCode.INTERRUPTED
     for start in runtime.take_starts():
         recorder.server(start)
-    recorder.finish("interrupted" if interrupted else "finished")
     code = ExitCode.INTERRUPTED if interrupted else exit_code(recorder.report.verdicts())
-    if session.exitstatus == pytest.ExitCode.INTERNAL_ERROR:
+    try:
+        recorder.finish("interrupted" if interrupted else "finished")
+    except ReportError as problem:
+        config.stash[UNWRITABLE] = str(problem)
+    unwritable = config.stash.get(UNWRITABLE, "")
+    if unwritable or session.exitstatus == pytest.ExitCode.INTERNAL_ERROR:
         code = ExitCode.HARNESS
+    if unwritable:
+        print(f"kv-conformance: {unwritable}", file=sys.stderr)
     session.exitstatus = code
     console.finish(recorder.report, recorder.folder, code)
 
@@ -248,6 +256,12 @@ class _Results:
     def __init__(self, config: pytest.Config) -> None:
         self._recorder = config.stash[RECORDER]
         self._console = config.stash[CONSOLE]
+        self._config = config
+        self._session: pytest.Session | None = None
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Keep the session, to be able to stop it."""
+        self._session = session
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Put a cell that came with a test report into the run's report."""
@@ -261,8 +275,14 @@ class _Results:
             timing = Timing.model_validate(extra.kv_timing)
             self._recorder.worker_timing(worker.gateway.id, timing)
         finished = Cell.model_validate(extra.kv_cell)
-        self._recorder.cell(extra.kv_connector, finished)
         self._console.cell(extra.kv_connector, finished)
+        try:
+            self._recorder.cell(extra.kv_connector, finished)
+        except ReportError as problem:
+            # Results that cannot be kept are not worth the hours they take.
+            self._config.stash[UNWRITABLE] = str(problem)
+            if self._session:
+                self._session.shouldstop = str(problem)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
