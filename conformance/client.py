@@ -17,6 +17,7 @@ from conformance.crashes import CrashLedger, fingerprint
 from conformance.errors import CheckFailed, ServerDied
 from conformance.metrics import Counters
 from conformance.serving.server import Server
+from conformance.transport import tls
 
 Endpoint = Literal["completions", "chat/completions"]
 Body = dict[str, Any]
@@ -49,7 +50,7 @@ class Client:
 
     def __post_init__(self) -> None:
         self._lock = Lock()
-        self._http = httpx.Client(base_url=self.server.url, timeout=ANSWER_LIMIT_S)
+        self._http = httpx.Client(base_url=self.server.url, timeout=ANSWER_LIMIT_S, verify=tls())
         self._openai = openai.OpenAI(
             base_url=f"{self.server.url}/v1",
             api_key="unused",

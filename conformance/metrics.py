@@ -11,6 +11,7 @@ import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
 from conformance.errors import ForeignTraffic, SuiteError
+from conformance.transport import tls
 
 Labels = frozenset[tuple[str, str]]
 
@@ -105,7 +106,7 @@ def scrape(url: str) -> Counters:
 @cache
 def _http() -> httpx.Client:
     """One client for all readings: making one costs more than a reading does."""
-    return httpx.Client(timeout=10)
+    return httpx.Client(timeout=10, verify=tls())
 
 
 class Metered(Protocol):

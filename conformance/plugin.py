@@ -220,8 +220,18 @@ def _set_outcome(report: pytest.TestReport, cell: Cell, path: str) -> None:
         report.longrepr = f"{cell.verdict}: {cell.message}\nreplay: {cell.replay}"
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]:
+    """Whatever others do at the end, such as writing JUnit to a full disk: finish our part."""
+    try:
+        yield
+    except OSError as problem:
+        session.config.stash[UNWRITABLE] = f"cannot write {problem.filename}: {problem.strerror}"
+    finally:
+        _finish(session)
+
+
+def _finish(session: pytest.Session) -> None:
     """Stop the servers, write the last report, choose the exit code."""
     config = session.config
     runtime = config.stash.get(RUNTIME, None)

@@ -112,7 +112,7 @@ def _end_all(child: subprocess.Popen[bytes], grace: float, shared: set[str]) -> 
     shared |= _shared_memory_of(_descendants())
     _signal_group(child.pid, signal.SIGKILL)
     _wait_until(lambda: not _kill_descendants(child), KILL_WAIT_S)
-    for path in shared - _shared_memory_of(_all_pids()):
+    for path in shared - (_shared_memory_of(_all_pids()) if shared else set()):
         Path(path).unlink(missing_ok=True)
 
 

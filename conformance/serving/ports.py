@@ -51,9 +51,9 @@ class PortRange:
 
     def lease(self) -> Lease:
         """A port that is free now. Raises :class:`EnvironmentProblem` when there is none."""
-        candidates = list(range(self.first, self.last + 1))
-        random.shuffle(candidates)
-        for port in candidates:
+        ports = range(self.first, self.last + 1)
+        start = random.randrange(len(ports))  # where others do not look first
+        for port in (*ports[start:], *ports[:start]):
             claim = _claim(port)
             if claim is None:
                 continue

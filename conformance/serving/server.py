@@ -19,6 +19,7 @@ from conformance.metrics import Counters, scrape
 from conformance.serving import minder
 from conformance.serving.ports import Lease, is_open
 from conformance.serving.rootcause import RootCause, find_root_cause
+from conformance.transport import tls
 
 Role = Literal["prefill", "decode", "reference"]
 
@@ -126,7 +127,7 @@ class Server:
     def healthy(self) -> bool:
         """Whether ``/health`` answers 200 now."""
         try:
-            return httpx.get(f"{self.url}/health", timeout=5).status_code == 200
+            return httpx.get(f"{self.url}/health", timeout=5, verify=tls()).status_code == 200
         except httpx.HTTPError:
             return False
 
@@ -176,7 +177,7 @@ def _ready(server: Server) -> bool:
         return False
     body = {"model": server.model, "prompt": "Are you ready?", "max_tokens": 1}
     try:
-        answer = httpx.post(f"{server.url}/v1/completions", json=body, timeout=120)
+        answer = httpx.post(f"{server.url}/v1/completions", json=body, timeout=120, verify=tls())
     except httpx.HTTPError:
         return False
     return answer.status_code == 200 and bool(answer.json().get("choices"))

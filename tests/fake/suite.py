@@ -1,34 +1,19 @@
-"""Runs the suite's command line in a process of its own, as a person would in a shell.
-
-The process is forked, so that what is imported already need not be imported again: that takes
-longer than most of the runs here.
-"""
+"""Runs of the suite on the scripted environment, and what they leave."""
 
 from __future__ import annotations
 
-import gc
-import multiprocessing
 import os
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-import openai.resources.chat
-import openai.resources.completions  # noqa: F401 (both for the processes forked from here)
-
-import matrix  # noqa: F401
-from conformance import cli
-from conformance.registry import all_checks
 from conformance.report import Cell, Report, load
-from fake import faults
+from fake import process
 from fake.environment import model_folder, server_python
 
-all_checks()
-_FORK = multiprocessing.get_context("fork")
 # Far above what a run takes, on a machine that is busy with something else.
 LIMIT_S = 200.0
 
@@ -61,10 +46,9 @@ class Suite:
         """Any command line."""
         number = len(list(self.root.glob("*.out")))
         out, err = self.root / f"{number}.out", self.root / f"{number}.err"
-        process = _FORK.Process(target=_be_the_suite, args=(self.root, arguments, fault, out, err))
         out.touch()
-        process.start()
-        return Running(process, self, folder or self.root / "report", out, err)
+        started = process.start(self.root, arguments, fault, out, err)
+        return Running(started, self, folder or self.root / "report", out, err)
 
     def left_behind(self) -> list[str]:
         """Processes that were started below this folder and still run, with their command lines."""
@@ -83,7 +67,7 @@ class Suite:
 class Running:
     """A command line that was started."""
 
-    process: multiprocessing.process.BaseProcess
+    process: BaseProcess
     suite: Suite
     folder: Path
     out: Path
@@ -160,24 +144,3 @@ def until(holds: Callable[[], bool], limit_s: float = 20.0) -> bool:
             return False
         time.sleep(0.1)
     return True
-
-
-def _be_the_suite(root: Path, arguments: tuple[str, ...], fault: str, out: Path, err: Path) -> None:
-    gc.freeze()  # nobody here is to look through what the tests hold
-    os.setsid()
-    os.chdir(root)
-    for name in [name for name in os.environ if name.startswith("PYTEST")]:
-        del os.environ[name]
-    os.environ |= {
-        "TMPDIR": str(root / "tmp"),
-        "KV_CONFORMANCE_CACHE": str(root / "cache"),
-        "COLUMNS": "200",
-        faults.VARIABLE: fault,
-        faults.STATE_VARIABLE: str(root),
-    }
-    tempfile.tempdir = None
-    for number, file in ((1, out), (2, err)):
-        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
-    sys.stdout, sys.stderr = os.fdopen(1, "w", buffering=1), os.fdopen(2, "w", buffering=1)
-    sys.argv = ["kv-conformance", *arguments]
-    cli.main()
