@@ -153,27 +153,29 @@ class Meter:
 
 
 def _accounted(source: Metered) -> Counters:
-    """A reading in which exactly the requests that were answered are counted."""
+    """A reading in which exactly the requests that were answered are counted.
+
+    vLLM counts a request as finished after everything else about it, and in the event loop that
+    also serves ``/metrics`` (0.32.0, ``v1/metrics/loggers.py``), so such a reading is complete.
+    """
     deadline = time.monotonic() + SETTLE_LIMIT_S
-    last: Counters | None = None
     while True:
         now = source.counters()
         finished = round(now.total(FINISHED))
+        if finished == source.answered:
+            return now
         if finished > source.answered:
             source.uncertain = True
             raise ForeignTraffic(
                 f"{finished} requests finished where {source.answered} of ours were answered: "
                 "other traffic is on this server, so no counter can be believed"
             )
-        if finished == source.answered and last is not None and _same(now, last):
-            return now
         if time.monotonic() > deadline:
             source.uncertain = True
             raise SuiteError(
                 f"counters did not settle in {SETTLE_LIMIT_S:.0f} s: {FINISHED} is {finished}, "
                 f"but should be {source.answered}"
             )
-        last = now
         time.sleep(SETTLE_POLL_S)
 
 
@@ -189,8 +191,3 @@ def _agree(source: Metered) -> None:
         last = finished
         time.sleep(SETTLE_POLL_S)
     source.answered, source.uncertain = last, False
-
-
-def _same(one: Counters, other: Counters) -> bool:
-    """Equal in what we judge by; clocks and process statistics move all the time."""
-    return TokenSources.of(one) == TokenSources.of(other)

@@ -16,6 +16,7 @@ from conformance.report import ServerStart
 from conformance.serving.deployment import Launcher
 from conformance.serving.devices import detect_gpus
 from conformance.serving.engine import Installation, inspect
+from conformance.serving.rootcause import without_install_paths
 from conformance.serving.server import Server
 
 EXCERPT_LINES = 40
@@ -58,7 +59,7 @@ class Runtime:
             ]
             if lines:
                 parts.append("\n".join([f"--- {server.role}", *lines[-EXCERPT_LINES:]]))
-        return "\n".join(parts)
+        return without_install_paths("\n".join(parts))
 
     def take_starts(self) -> list[ServerStart]:
         """Servers started since the last call."""

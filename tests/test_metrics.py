@@ -119,11 +119,11 @@ def test_differences_add_up(one: Counters, other: Counters) -> None:
     assert TokenSources.of(delta).total == other.total(BY_SOURCE)
 
 
-def test_a_meter_waits_until_the_request_is_counted_and_readings_agree() -> None:
+def test_a_meter_waits_until_the_request_is_counted() -> None:
     server = Scripted(reading(5, 100), answered=5)
     meter = Meter.on(server)
-    early, rising, done = reading(5, 100), reading(6, 132), reading(6, 164)
-    server.after(early, early, rising, done, done, answered=6)
+    early, done = reading(5, 100), reading(6, 164)
+    server.after(early, early, done, answered=6)
     assert TokenSources.of(meter.delta()).external == 64
 
 
@@ -165,13 +165,6 @@ def test_counters_that_never_account_for_a_request_are_an_error() -> None:
     server.after(reading(0), answered=1)
     with pytest.raises(SuiteError, match=r"request_success_total is 0, .* should be 1"):
         meter.delta()
-
-
-@pytest.mark.usefixtures("impatient")
-def test_counters_that_never_come_to_rest_are_an_error() -> None:
-    server = Scripted(*(reading(1, external) for external in range(10**4)), answered=1)
-    with pytest.raises(SuiteError, match="did not settle"):
-        Meter.on(server)
 
 
 def test_a_late_sample_is_waited_for() -> None:

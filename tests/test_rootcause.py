@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from conformance.serving.rootcause import EXCERPT_LINES, RootCause, find_root_cause, tail
+from conformance.serving.rootcause import (
+    EXCERPT_LINES,
+    RootCause,
+    find_root_cause,
+    tail,
+    without_install_paths,
+)
 
 ENGINE = "(EngineCore pid=71) ERROR 11-30 04:24:11 [core.py:1510] "
 WORKER = "(Worker_TP0 pid=93) ERROR 11-30 04:24:10 [multiproc_executor.py:953] "
@@ -152,3 +158,10 @@ def test_the_tail_is_cut_and_survives_bad_bytes(tmp_path: Path) -> None:
     log.write_bytes(b"\xff" + b"x" * 100 + b"\nlast")
     assert tail(log, 4) == "last"
     assert tail(log).endswith("x\nlast")
+
+
+def test_paths_of_installed_files_are_cut_to_what_every_machine_has() -> None:
+    line = '  File "/opt/env/lib/python3.11/site-packages/vllm/v1/core.py", line 7, in step'
+    assert without_install_paths(line) == '  File "vllm/v1/core.py", line 7, in step'
+    stdlib = 'File "/usr/lib/python3.11/contextlib.py", line 1'
+    assert without_install_paths(stdlib) == 'File "contextlib.py", line 1'

@@ -21,6 +21,7 @@ _EXCEPTION = re.compile(
     r"^(?:\w+\.)*\w*(?:Error|Exception|Exit|Interrupt|Refused|Timeout|Fault)(?::|$)"
 )
 _FATAL = re.compile(r"(Segmentation fault|Fatal Python error|terminate called|core dumped|Killed$)")
+_INSTALL_PATH = re.compile(r"[^\s\"']*/(?:site-packages|lib/python3\.\d+)/")
 _WRAPPERS = (
     "Engine core initialization failed",
     "EngineDeadError",
@@ -59,7 +60,7 @@ class RootCause:
 
 def find_root_cause(log: Path) -> RootCause:
     """The first exception of a server log that is not a wrapper around another."""
-    lines = [_PREFIX.sub("", raw) for raw in tail(log).splitlines()]
+    lines = [_PREFIX.sub("", raw) for raw in without_install_paths(tail(log)).splitlines()]
     at = _first_exception(lines)
     if at is None:
         kept = [line for line in lines if line.strip()][-EXCERPT_LINES:]
@@ -67,6 +68,11 @@ def find_root_cause(log: Path) -> RootCause:
     excerpt = "\n".join(lines[max(0, at - EXCERPT_LINES + 5) : at + 5])
     line = lines[at].strip()
     return RootCause(line, excerpt, any(word in line.lower() for word in _ENVIRONMENT))
+
+
+def without_install_paths(text: str) -> str:
+    """The text with paths of installed files cut to what is the same on every machine."""
+    return _INSTALL_PATH.sub("", text)
 
 
 def tail(log: Path, limit: int = _TAIL_BYTES) -> str:
