@@ -1,4 +1,7 @@
-"""The servers of a run: one pair at a time, one reference per model, started again when lost."""
+"""The servers of a run: one pair at a time, one reference per model, started again when lost.
+
+Never two pairs at once: idle NIXL workers spin at 100 %, and two cores hold one pair.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,6 @@ from conformance.profile import Profile
 from conformance.prompts import Prompts
 from conformance.serving.deployment import TOKEN_BUDGET, Deployment, Key, Launcher
 
-# Idle NIXL workers spin at 100 %, and two cores hold one pair: never more than one at a time.
 START_FAILURES_ENOUGH = 2
 
 

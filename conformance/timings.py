@@ -13,7 +13,6 @@ from conformance.report import Cell, Report
 FIRST_START_S = 90.0
 FIRST_CELL_S = 8.0
 FIRST_REAL_CELL_S = 25.0
-MODEL_BUILD_S = 20.0
 
 
 class Timings:
