@@ -16,8 +16,13 @@ class Case:
     """One cell while it is being tried."""
 
     cell: PlannedCell
-    pair: Pair
+    pairs: list[Pair]
     evidence: Evidence = field(default_factory=Evidence)
+
+    @property
+    def pair(self) -> Pair:
+        """The pair of the first prefill and the first decode instance."""
+        return self.pairs[0]
 
     @property
     def name(self) -> str:
@@ -37,11 +42,11 @@ class Case:
         """Prompt text that no other cell uses."""
         return self.pair.prompts.text(words, self.cell.id, *key)
 
-    def prove(self, ask: Ask) -> Climbed:
+    def prove(self, ask: Ask, pair: Pair | None = None) -> Climbed:
         """Climb the whole ladder for a request; the steps are evidence of this cell."""
         proof = Proof(subject=ask.subject)
         self.evidence.proofs.append(proof)
-        return climb(self.pair, ask, proof)
+        return climb(pair or self.pair, ask, proof)
 
     def saw(self, what: str, seen: Any) -> None:
         """Record an observation that the check asserts on."""

@@ -10,7 +10,8 @@ from conformance.answer import Answer
 from conformance.client import Body
 from conformance.damage import permute_elements
 from conformance.evidence import Outcome, Rung, Step
-from conformance.pair import Ask, Pair, completion, with_ids
+from conformance.handoffs import NOTHING
+from conformance.pair import Ask, Pair, completion
 from conformance.parity import compare
 
 VARIANT = 2
@@ -25,6 +26,9 @@ def causality(pair: Pair, ask: Ask, promised: int) -> Step:
     clean = pair.expected(ask.endpoint, body)
     if clean.prompt_tokens < 2:
         return _step(Outcome.NOT_APPLICABLE, "decode computes the only token itself", {})
+    if pair.profile.causality.method == "none":
+        figures: Figures = {"excuse": True}
+        return _step(Outcome.NOT_APPLICABLE, pair.profile.causality.why or "", figures)
     if pair.profile.causality.method == "damage_files":
         return _damaged(pair, ask, body, clean)
     return _swapped(pair, ask, body, clean)
@@ -38,8 +42,8 @@ def _damaged(pair: Pair, ask: Ask, body: Body, clean: Answer) -> Step:
     stored = sorted(set(pair.stored_files(folder)) - before)
     for path in stored:
         permute_elements(path)
-    params = with_ids(None, clean.prompt_token_ids) if ask.reuse_ids else None
-    answer, _ = pair.decode_leg(ask.endpoint, body, params)
+    handed = NOTHING.with_ids(clean.prompt_token_ids) if ask.reuse_ids else NOTHING
+    answer, _ = pair.decode_leg(ask.endpoint, body, handed)
     return _changed(pair, clean, answer, {"damaged_files": len(stored)}, "damage to the stored KV")
 
 
@@ -50,10 +54,10 @@ def _swapped(pair: Pair, ask: Ask, body: Body, clean: Answer) -> Step:
     must go on exactly as the donor does.
     """
     donor = pair.prompts.sibling(list(clean.prompt_token_ids), ask.subject, "donor")
-    _, params = pair.prefill_leg("completions", completion(donor, max_tokens=1))
+    _, handed = pair.prefill_leg("completions", completion(donor, max_tokens=1))
     if ask.reuse_ids:
-        params = with_ids(params, clean.prompt_token_ids)
-    answer, _ = pair.decode_leg(ask.endpoint, body, params)
+        handed = handed.with_ids(clean.prompt_token_ids)
+    answer, _ = pair.decode_leg(ask.endpoint, body, handed)
     figures: Figures = {"donor_tokens": len(donor)}
     if ask.endpoint == "completions":
         donated = pair.expected("completions", {**body, "prompt": donor})

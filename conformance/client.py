@@ -16,11 +16,12 @@ from conformance.clock import RunClock
 from conformance.crashes import CrashLedger, fingerprint
 from conformance.errors import CheckFailed, ServerDied
 from conformance.metrics import Counters
-from conformance.serving.server import Server
+from conformance.serving.served import Served
 from conformance.transport import tls
 
 Endpoint = Literal["completions", "chat/completions"]
 Body = dict[str, Any]
+Headers = dict[str, str]
 
 # A healthy answer takes seconds even on two cores; longer is a hang.
 ANSWER_LIMIT_S = 120.0
@@ -39,7 +40,7 @@ class Rejected(CheckFailed):
 class Client:
     """The OpenAI API of one server, on behalf of one check at a time."""
 
-    server: Server
+    server: Served
     clock: RunClock
     ledger: CrashLedger
     deployment: str
@@ -67,7 +68,7 @@ class Client:
         """Every sample of ``/metrics`` now."""
         return self.server.counters()
 
-    def ask(self, endpoint: Endpoint, body: Body) -> Answer:
+    def ask(self, endpoint: Endpoint, body: Body, headers: Headers | None = None) -> Answer:
         """An unstreamed answer, through the ``openai`` client.
 
         Raises :class:`Rejected` for an HTTP error, :class:`ServerDied` with the root cause
@@ -77,7 +78,7 @@ class Client:
         rest = {key: value for key, value in body.items() if key not in ("prompt", "messages")}
         try:
             with self.clock.span("request"):
-                found = self._create(endpoint, body, rest)
+                found = self._create(endpoint, body, rest, headers)
             self._count(1)
         except openai.APIStatusError as problem:
             raise self._rejected(request, problem.status_code, problem.body) from problem
@@ -85,17 +86,17 @@ class Client:
             raise self._lost(request, problem) from problem
         return from_response(found.model_dump())
 
-    def _create(self, endpoint: Endpoint, body: Body, rest: Body) -> Any:
+    def _create(self, endpoint: Endpoint, body: Body, rest: Body, headers: Headers | None) -> Any:
         extra: dict[str, Any] = {
             "model": self.server.model,
             "extra_body": rest,
-            "extra_headers": self._headers(),
+            "extra_headers": self._headers(headers),
         }
         if endpoint == "completions":
             return self._openai.completions.create(prompt=body["prompt"], **extra)
         return self._openai.chat.completions.create(messages=body["messages"], **extra)
 
-    def stream(self, endpoint: Endpoint, body: Body) -> Transcript:
+    def stream(self, endpoint: Endpoint, body: Body, headers: Headers | None = None) -> Transcript:
         """A streamed answer, event by event as it came over the wire. Raises as :meth:`ask`."""
         request = self._admit(endpoint, body)
         whole = {"model": self.server.model, **body, "stream": True}
@@ -103,7 +104,7 @@ class Client:
             with (
                 self.clock.span("request"),
                 self._http.stream(
-                    "POST", f"/v1/{endpoint}", json=whole, headers=self._headers()
+                    "POST", f"/v1/{endpoint}", json=whole, headers=self._headers(headers)
                 ) as response,
             ):
                 if response.status_code >= 400:
@@ -115,13 +116,17 @@ class Client:
         except httpx.TransportError as problem:
             raise self._lost(request, problem) from problem
 
-    def send(self, endpoint: Endpoint, body: Body) -> httpx.Response:
+    def send(
+        self, endpoint: Endpoint, body: Body, headers: Headers | None = None
+    ) -> httpx.Response:
         """A request exactly as given, for bodies no typed client would send; any status."""
         request = self._admit(endpoint, body)
         whole = {"model": self.server.model, **body}
         try:
             with self.clock.span("request"):
-                found = self._http.post(f"/v1/{endpoint}", json=whole, headers=self._headers())
+                found = self._http.post(
+                    f"/v1/{endpoint}", json=whole, headers=self._headers(headers)
+                )
             self._count(found.status_code < 400)
             return found
         except httpx.TransportError as problem:
@@ -131,13 +136,13 @@ class Client:
         """Token ids of a text, by the server's own tokenizer, without special tokens."""
         body = {"model": self.server.model, "prompt": text, "add_special_tokens": False}
         with self.clock.span("request"):
-            answer = self._http.post("/tokenize", json=body)
+            answer = self._http.post("/tokenize", json=body, headers=self._headers())
         answer.raise_for_status()
         return cast("list[int]", answer.json()["tokens"])
 
-    def _headers(self) -> dict[str, str]:
+    def _headers(self, more: Headers | None = None) -> Headers:
         """The check's id in the user agent, so that server logs can be joined to cells."""
-        return {"User-Agent": f"kv-conformance {self.check}"}
+        return {"User-Agent": f"kv-conformance {self.check}", **self.server.headers, **(more or {})}
 
     def _admit(self, endpoint: Endpoint, body: Body) -> str:
         request = fingerprint(self.deployment, self.server.role, endpoint, body)

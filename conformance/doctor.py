@@ -13,7 +13,7 @@ from conformance.data import cache
 from conformance.errors import SuiteError
 from conformance.models import cached_folder, recipes
 from conformance.options import RunOptions
-from conformance.profile import builtin_profiles
+from conformance.profile_file import builtin_profiles
 from conformance.runtime import Runtime
 from conformance.serving.ports import PortRange
 from conformance.verdict import ExitCode

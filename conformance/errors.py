@@ -59,15 +59,18 @@ class ReferenceFailed(SuiteError):
 
 
 class CheckFailed(AssertionError):
-    """A requirement is broken; the message has observed, expected and where."""
+    """A requirement is broken; the message has observed, expected and where.
 
-
-class ServerDied(CheckFailed):
-    """A server ended while a check was talking to it, with the root cause from its log."""
+    ``excerpt``: the log lines behind it, where it has its own.
+    """
 
     def __init__(self, message: str, excerpt: str = "") -> None:
         super().__init__(message)
         self.excerpt = excerpt
+
+
+class ServerDied(CheckFailed):
+    """A server ended while a check was talking to it, with the root cause from its log."""
 
 
 class HandoffBroken(CheckFailed):

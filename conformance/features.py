@@ -16,6 +16,11 @@ class Feature:
 
 FEATURES: tuple[Feature, ...] = (
     Feature(
+        "start",
+        "Start",
+        "A pair becomes ready, or the engine refuses it in words that name the reason.",
+    ),
+    Feature(
         "basic-transfer",
         "Basic transfer",
         "A prompt prefilled on P is continued on D from transferred KV, with the answer of a "

@@ -1,4 +1,4 @@
-"""The servers of a run: one pair at a time, one reference per model, started again when lost.
+"""The servers of a run: one deployment at a time, one reference per model, started again when lost.
 
 Never two pairs at once: idle NIXL workers spin at 100 %, and two cores hold one pair.
 """
@@ -12,14 +12,16 @@ from conformance.client import Client
 from conformance.clock import RunClock
 from conformance.crashes import CrashLedger
 from conformance.errors import CheckFailed, ReferenceFailed, ServerStartError, SuiteError
-from conformance.handoff import handoff_named
+from conformance.handoffs import Place, handoff_named
 from conformance.models import Model
 from conformance.options import RunOptions
 from conformance.pair import Pair, completion
 from conformance.parity import compare
 from conformance.profile import Profile
 from conformance.prompts import Prompts
-from conformance.serving.deployment import TOKEN_BUDGET, Deployment, Key, Launcher
+from conformance.serving.deployment import PAIR, TRIAL, Deployment, Key, Shape
+from conformance.serving.launcher import TOKEN_BUDGET, Launcher
+from conformance.serving.server import Server
 
 START_FAILURES_ENOUGH = 2
 
@@ -44,24 +46,47 @@ class Fleet:
         self._ledger = ledger
         self._models: dict[str, Model] = {}
         self._references: dict[str, _Reference] = {}
-        self._current: Pair | None = None
+        self._pairs: list[Pair] = []
+        self._clients: list[Client] = []
         self._deployment: Deployment | None = None
         self._failures: dict[Key, list[SuiteError]] = {}
+        self._was_up: set[Key] = set()
 
-    def pair(self, profile: Profile, model_name: str) -> Pair:
-        """The pair of a connector and a model, running.
+    def pairs(self, profile: Profile, model_name: str, shape: Shape = PAIR) -> list[Pair]:
+        """Every prefill/decode pair of a deployment, running; the ordinary shape has one.
 
-        The one before is stopped. One that lost a server is started again as a whole. A pair
-        that failed to start twice is not tried again; its error is raised each time.
+        The deployment before is stopped. One that lost a process is started again as a whole.
+        One that failed to start twice is not tried again; its error is raised each time.
         """
-        key = Key(profile.name, model_name)
+        key = Key(profile.name, model_name, shape)
         if not self._is_up(key):
             # Before a model is built: idle NIXL servers would take both cores from the build.
-            self._stop_pair()
+            self._stop_deployment()
             self._drop_other_references(model_name)
             self._start(profile, self._model(model_name), key)
-        assert self._current is not None
-        return self._current
+        assert self._pairs
+        return self._pairs
+
+    def was_up(self, profile: Profile, model_name: str) -> bool:
+        """Whether an ordinary pair of this connector has been ready before in this run."""
+        return Key(profile.name, model_name) in self._was_up
+
+    def trial(self, profile: Profile, model_name: str) -> None:
+        """Start one prefill server and stop it. Raises :class:`ServerStartError`."""
+        key = Key(profile.name, model_name, TRIAL)
+        failures = self._failures.setdefault(key, [])
+        if failures:
+            raise failures[-1]
+        self._stop_deployment()
+        try:
+            deployment, _ = self._launcher.launch(
+                self._model(model_name), profile, TRIAL, and_reference=False
+            )
+        except SuiteError as problem:
+            failures.append(problem)
+            raise
+        with self._clock.span("startup"):
+            deployment.stop()
 
     def _is_up(self, key: Key) -> bool:
         reference = self._references.get(key.model)
@@ -72,7 +97,7 @@ class Fleet:
     def close(self) -> None:
         """Stop everything."""
         with self._clock.span("startup"):
-            self._stop_pair()
+            self._stop_deployment()
             self._drop_other_references("")
 
     def _model(self, name: str) -> Model:
@@ -82,33 +107,35 @@ class Fleet:
 
     def _start(self, profile: Profile, model: Model, key: Key) -> None:
         failures = self._failures.setdefault(key, [])
-        if len(failures) >= START_FAILURES_ENOUGH:
+        if len(failures) >= START_FAILURES_ENOUGH or (failures and key not in self._was_up):
             raise failures[-1]
         try:
-            self._start_fresh(profile, model)
+            self._start_fresh(profile, model, key)
         except ServerStartError as problem:
             failures.append(problem)
             raise
         except SuiteError as problem:  # all servers are up, and useless
             failures += [problem] * START_FAILURES_ENOUGH
-            self._stop_pair()
+            self._stop_deployment()
             self._drop_other_references("")
             raise
+        self._was_up.add(key)
 
-    def _start_fresh(self, profile: Profile, model: Model) -> None:
+    def _start_fresh(self, profile: Profile, model: Model, key: Key) -> None:
         known = self._references.get(model.name)
         alone = known is None or not known.deployment.alive
         if known and alone:
             self._drop_reference(model.name)
-        self._deployment, fresh = self._launcher.launch(model, profile, and_reference=alone)
+        self._deployment, fresh = self._launcher.launch(
+            model, profile, key.shape, and_reference=alone
+        )
         if fresh:
             remembered = known.remembered if known else {}
-            client = self._client(fresh, "reference")
+            client = self._client(fresh.key, fresh.references[0])
             prompts = Prompts(client, self._options.seed)
             self._references[model.name] = _Reference(fresh, client, prompts, remembered)
             _must_be_sensitive(client, prompts, model)
-        assert self._deployment is not None
-        self._current = self._assemble(profile, model, self._deployment)
+        self._assemble(profile, model, self._deployment)
 
     def _drop_other_references(self, model_name: str) -> None:
         for name in [name for name in self._references if name != model_name]:
@@ -120,33 +147,39 @@ class Fleet:
             reference.client.close()
             reference.deployment.stop()
 
-    def _assemble(self, profile: Profile, model: Model, pair: Deployment) -> Pair:
+    def _assemble(self, profile: Profile, model: Model, deployment: Deployment) -> None:
+        """A pair for each prefill instance with each decode instance, over shared clients."""
         reference = self._references[model.name]
-        return Pair(
-            profile=profile,
-            handoff=handoff_named(profile.handoff),
-            model=model,
-            prefill=self._client(pair, "prefill"),
-            decode=self._client(pair, "decode"),
-            reference=reference.client,
-            prompts=reference.prompts,
-            folders=pair.folders,
-            token_budget=TOKEN_BUDGET,
-            remembered=reference.remembered,
-        )
+        clients = {server: self._client(deployment.key, server) for server in deployment.servers}
+        self._clients = list(clients.values())
+        self._pairs = [
+            Pair(
+                profile=profile,
+                handoff=handoff_named(profile.handoff, profile.python_folders()),
+                place=Place(p.url, d.url, ports=deployment.ports_of(p, d)),
+                model=model,
+                prefill=clients[p],
+                decode=clients[d],
+                reference=reference.client,
+                prompts=reference.prompts,
+                folders=deployment.folders,
+                token_budget=TOKEN_BUDGET,
+                remembered=reference.remembered,
+            )
+            for p in deployment.prefills
+            for d in deployment.decodes
+        ]
 
-    def _client(self, deployment: Deployment, role: str) -> Client:
-        server = deployment.servers[role]
-        return Client(server, self._clock, self._ledger, deployment.key.label)
+    def _client(self, key: Key, server: Server) -> Client:
+        return Client(server, self._clock, self._ledger, key.label)
 
-    def _stop_pair(self) -> None:
-        if self._current:
-            self._current.prefill.close()
-            self._current.decode.close()
+    def _stop_deployment(self) -> None:
+        for client in self._clients:
+            client.close()
         if self._deployment:
             with self._clock.span("startup"):
                 self._deployment.stop()
-        self._current = self._deployment = None
+        self._deployment, self._clients, self._pairs = None, [], []
 
 
 def _must_be_sensitive(client: Client, prompts: Prompts, model: Model) -> None:

@@ -9,7 +9,6 @@ from conformance.errors import (
     CheckFailed,
     NotHere,
     Refused,
-    ServerDied,
     ServerStartError,
     SuiteError,
 )
@@ -33,10 +32,8 @@ def judge(problem: BaseException | None, evidence: Evidence) -> Judgement:
     if isinstance(problem, ServerStartError):
         verdict = Verdict.FAIL if problem.blames_connector else Verdict.ERROR
         return Judgement(verdict, str(problem), problem.excerpt or None)
-    if isinstance(problem, ServerDied):
-        return Judgement(Verdict.FAIL, str(problem), problem.excerpt or None)
     if isinstance(problem, CheckFailed):
-        return Judgement(Verdict.FAIL, str(problem))
+        return Judgement(Verdict.FAIL, str(problem), problem.excerpt or None)
     if isinstance(problem, AssertionError):
         return Judgement(Verdict.FAIL, str(problem) or "an assertion without a message failed")
     if isinstance(problem, Refused):

@@ -123,7 +123,7 @@ def parity(expected: Answer, seen: Answer, dtype: str) -> Step:
 def control(pair: Pair, ask: Ask) -> Step:
     """Step 5: without the handoff, the same decode server computes everything itself."""
     meter = Meter.on(pair.decode)
-    answer, _ = pair.decode_leg(ask.endpoint, _shortest(ask.body(CONTROL)), None)
+    answer, _ = pair.decode_leg(ask.endpoint, _shortest(ask.body(CONTROL)))
     sources = TokenSources.of(meter.delta())
     figures: dict[str, object] = {"prompt_tokens": answer.prompt_tokens, **vars(sources)}
     if sources.local_compute == answer.prompt_tokens:
@@ -151,11 +151,12 @@ def _moved(exchange: Exchange, record: Movement, stored: int) -> float:
     if record.files:
         return stored
     delta = exchange.prefill_delta if record.side == "prefill" else exchange.decode_delta
-    return delta.total(record.metric or "")
+    return delta.total(record.metric or "", **record.labels)
 
 
 def _label(record: Movement) -> str:
     what = record.metric or f"{record.unit} in {record.files}"
+    what += "".join(f" {name}={value}" for name, value in record.labels.items())
     return f"{what} ({record.side})"
 
 

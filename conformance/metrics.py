@@ -138,15 +138,15 @@ class Meter:
             _agree(source)
         return cls(source, _accounted(source))
 
-    def delta(self, moved: str | None = None) -> Counters:
-        """The settled difference. ``moved``: a sample that may come late and is waited for.
+    def delta(self, *moved: str) -> Counters:
+        """The settled difference. ``moved``: samples that may come late and are waited for.
 
         Raises :class:`ForeignTraffic` when more requests finished than were ours, and
         :class:`SuiteError` when the counters never account for them.
         """
         late = time.monotonic() + SETTLE_LIMIT_S / 5
         now = _accounted(self.source).minus(self.before)
-        while moved and now.total(moved) <= 0 and time.monotonic() < late:
+        while not all(now.total(m) > 0 for m in moved) and time.monotonic() < late:
             time.sleep(SETTLE_POLL_S)
             now = _accounted(self.source).minus(self.before)
         return now

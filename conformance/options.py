@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from conformance.errors import UsageError
 from conformance.features import BY_ID
 from conformance.models import check_name
-from conformance.profile import Profile, builtin_profiles, load_profile
+from conformance.profile import Profile
+from conformance.profile_file import builtin_profiles, load_profile
 from conformance.serving.ports import DEFAULT_RANGE, PortRange
 
 FAST_MODEL = {"cpu": "tiny-llama"}
@@ -33,6 +34,8 @@ class RunOptions(BaseModel):
     seed: int = 0
     report: Path = Path("reports/runs/latest")
     server_python: str = sys.executable
+    server_pythons: dict[str, str] = Field(default_factory=dict)
+    keep_going: bool = False
     port_range: str = DEFAULT_RANGE
     start_timeout_s: float = 420.0
 

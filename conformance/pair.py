@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,11 +11,12 @@ from typing import Any
 from conformance.answer import Answer, Transcript
 from conformance.client import Body, Client, Endpoint
 from conformance.errors import CheckFailed, ReferenceFailed
-from conformance.handoff import Handoff, Params
+from conformance.handoffs import NOTHING, Handed, Handoff, Maker, Place
 from conformance.metrics import Counters, Meter
 from conformance.models import Model
 from conformance.profile import Profile
 from conformance.prompts import Prompts
+from conformance.stores import Stores
 
 # A prefill leg asks for one token and must not carry what contradicts that, or what only makes
 # sense for the answer the client sees.
@@ -35,6 +36,7 @@ class Ask:
     body: Callable[[int], Body]
     stream: bool = False
     reuse_ids: bool = False
+    at_once: bool = False
 
     def streamed(self) -> Ask:
         """The same ask, with the decode leg streamed."""
@@ -64,7 +66,8 @@ class Pair:
     """Prefill, decode and reference server of one deployment."""
 
     profile: Profile
-    handoff: Handoff
+    handoff: Maker
+    place: Place
     model: Model
     prefill: Client
     decode: Client
@@ -97,36 +100,60 @@ class Pair:
                 raise ReferenceFailed(f"no answer to compare with: {problem}") from problem
         return self.remembered[key]
 
-    def prefill_leg(self, endpoint: Endpoint, body: Body) -> tuple[Answer, Params | None]:
-        """The first leg, and the params for the second. Raises :class:`HandoffBroken`."""
-        answer = self.prefill.ask(endpoint, self.prefill_body(endpoint, body))
-        return answer, self.handoff.decode_params(answer.kv_transfer_params)
+    def prefill_leg(self, endpoint: Endpoint, body: Body) -> tuple[Answer, Handed]:
+        """The first leg, and what the second is given. Raises :class:`HandoffBroken`.
 
-    def prefill_body(self, endpoint: Endpoint, body: Body) -> Body:
-        """A client's request as a router would send it to P: one token, once, not streamed."""
-        one = {key: value for key, value in body.items() if key not in _NOT_FOR_PREFILL}
-        one |= {"max_tokens": 1, "n": 1, "stream": False}
-        if endpoint == "chat/completions":
-            one["max_completion_tokens"] = 1
-        return with_params(one, self.handoff.prefill_params())
+        Returns once the KV can be read, where the profile says how that shows.
+        """
+        way = self.handoff(self.place)
+        stored = self._stores()
+        answer = self._ask_prefill(way, endpoint, body)
+        if stored is not None and self._promised(answer):
+            stored.wait()
+        return answer, way.handed(answer.kv_transfer_params)
 
     def decode_leg(
-        self, endpoint: Endpoint, body: Body, params: Params | None, *, stream: bool = False
+        self, endpoint: Endpoint, body: Body, handed: Handed = NOTHING, *, stream: bool = False
     ) -> tuple[Answer, Transcript | None]:
         """The second leg, streamed or not."""
-        whole = with_params(body, params)
+        whole = handed.into(body)
         if not stream:
-            return self.decode.ask(endpoint, unstreamed(whole)), None
-        transcript = self.decode.stream(endpoint, whole)
+            return self.decode.ask(endpoint, unstreamed(whole), handed.headers), None
+        transcript = self.decode.stream(endpoint, whole, handed.headers)
         return transcript.answer(), transcript
 
     def both_legs(self, ask: Ask, body: Body) -> Legs:
         """One request as a router sends it: to P, then with the handoff to D."""
-        first, params = self.prefill_leg(ask.endpoint, body)
+        if not ask.reuse_ids and (ask.at_once or self.handoff(self.place).at_once):
+            return self._legs_at_once(ask, body)
+        first, handed = self.prefill_leg(ask.endpoint, body)
         if ask.reuse_ids:
-            params = with_ids(params, first.prompt_token_ids)
-        second, transcript = self.decode_leg(ask.endpoint, body, params, stream=ask.stream)
+            handed = handed.with_ids(first.prompt_token_ids)
+        second, transcript = self.decode_leg(ask.endpoint, body, handed, stream=ask.stream)
         return Legs(first, second, transcript)
+
+    def _legs_at_once(self, ask: Ask, body: Body) -> Legs:
+        """Both legs on their way together; decode waits for the KV by itself."""
+        way = self.handoff(self.place)
+        handed = way.handed(None)
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(self._ask_prefill, way, ask.endpoint, body)
+            second, transcript = self.decode_leg(ask.endpoint, body, handed, stream=ask.stream)
+            return Legs(first.result(), second, transcript)
+
+    def _ask_prefill(self, way: Handoff, endpoint: Endpoint, body: Body) -> Answer:
+        whole = Handed(way.prefill_params()).into(prefill_body(endpoint, body))
+        return self.prefill.ask(endpoint, whole, way.headers())
+
+    def _stores(self) -> Stores | None:
+        settle = self.profile.settle
+        if settle is None:
+            return None
+        client = self.prefill if settle.side == "prefill" else self.decode
+        return Stores.on(client, settle)
+
+    def _promised(self, answer: Answer) -> int:
+        return self.profile.granularity.promised(answer.prompt_tokens, self.block_size)
 
     def exchange(self, ask: Ask, *bodies: Body) -> Exchange:
         """Requests through the pair, all at once, with both servers' counters around them."""
@@ -139,12 +166,12 @@ class Pair:
                 legs = list(pool.map(lambda body: self.both_legs(ask, body), bodies))
         return Exchange(
             legs,
-            on_prefill.delta(self._metric("prefill")),
-            on_decode.delta(self._metric("decode")),
+            on_prefill.delta(*self._metrics("prefill")),
+            on_decode.delta(*self._metrics("decode")),
         )
 
-    def _metric(self, side: str) -> str | None:
-        return next((m.metric for m in self.profile.movement if m.side == side and m.metric), None)
+    def _metrics(self, side: str) -> list[str]:
+        return [m.metric for m in self.profile.movement if m.side == side and m.metric]
 
     def stored_files(self, folder: str) -> dict[Path, int]:
         """Files under a shared folder of the profile, with their sizes in bytes."""
@@ -152,19 +179,18 @@ class Pair:
         return {path: path.stat().st_size for path in root.rglob("*") if path.is_file()}
 
 
-def with_params(body: Body, params: Params | None) -> Body:
-    """The body with ``kv_transfer_params``, where there are any."""
-    return {**body, "kv_transfer_params": params} if params else dict(body)
+def prefill_body(endpoint: Endpoint, body: Body) -> Body:
+    """A client's request as a router would send it to P: one token, once, not streamed."""
+    one = {key: value for key, value in body.items() if key not in _NOT_FOR_PREFILL}
+    one |= {"max_tokens": 1, "n": 1, "stream": False}
+    if endpoint == "chat/completions":
+        one["max_completion_tokens"] = 1
+    return one
 
 
 def unstreamed(body: Body) -> Body:
     """The body without what is an error in a request that does not stream."""
     return {key: value for key, value in body.items() if key not in ("stream", "stream_options")}
-
-
-def with_ids(params: Params | None, ids: Sequence[int]) -> Params:
-    """The params with the token ids that decode is to continue from."""
-    return {**(params or {}), "prompt_token_ids": list(ids)}
 
 
 def greedy(**fields: Any) -> Body:

@@ -155,8 +155,7 @@ def case(request: pytest.FixtureRequest) -> Case:
     """The cell under trial, with its pair running."""
     cell: PlannedCell = request.param
     runtime = request.config.stash[RUNTIME]
-    pair = runtime.pair(cell)
-    made = Case(cell, pair)
+    made = Case(cell, runtime.pairs(cell))
     request.node.stash[CASE] = made
     return made
 
@@ -179,6 +178,7 @@ def pytest_runtest_makereport(
     finished = _finished(cell, made, problem, call.duration, item.config.stash[OPTIONS])
     if made and finished.verdict is not Verdict.PASS and not finished.log_excerpt:
         finished.log_excerpt = runtime.log_excerpt()
+    runtime.gate.learn(cell, finished.verdict)
     _set_outcome(report, finished, str(item.path))
     extra: Any = report
     extra.kv_connector = cell.profile.name

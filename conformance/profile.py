@@ -1,31 +1,45 @@
-"""Profiles: one YAML file that says everything the suite must know of a connector."""
+"""Profiles: the typed model of what the suite must know of a connector.
+
+``profile_file.py`` reads one from YAML; ``composition.py`` makes one of several.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import re
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from conformance.errors import UsageError
+from pydantic.json_schema import SkipJsonSchema
 
-PROFILE_FOLDER = Path(__file__).parent / "profiles"
-PLACEHOLDER = re.compile(r"\$\{(port|dir):([a-z][a-z0-9_]*)\}")
-_ANY_PLACEHOLDER = re.compile(r"\$\{[^}]*\}?")
+from conformance.placeholders import names_in, unknown_in
+
+Role = Literal["prefill", "decode"]
+Platform = Literal["cpu", "cuda", "rocm"]
 
 
 class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _known_placeholders(cls, value: Any) -> Any:
+        unknown = unknown_in(value)
+        if unknown:
+            raise ValueError(
+                f"placeholder {unknown!r} is unknown; write ${{port:name}} for a leased port, "
+                "${dir:name} for a shared folder, ${file:name} for one of 'files', ${python} for "
+                "the engine's interpreter, ${bin:name} for a program installed beside it"
+            )
+        return value
 
 
 class Granularity(StrEnum):
     """How much of a prompt of n tokens a healthy transfer covers, with B the block size."""
 
     TOKEN = "token"  # all n
+    ALL_BUT_LAST = "all_but_last"  # n-1
     BLOCK = "block"  # whole blocks below the last token: floor((n-1)/B)*B
 
     def promised(self, tokens: int, block_size: int) -> int:
@@ -38,6 +52,8 @@ class Granularity(StrEnum):
         """
         if self is Granularity.TOKEN:
             return tokens if tokens > 1 else 0
+        if self is Granularity.ALL_BUT_LAST:
+            return max(tokens - 1, 0)
         return max(tokens - 1, 0) // block_size * block_size
 
 
@@ -50,47 +66,84 @@ class Instance(_Model):
     env: dict[str, str] = Field(default_factory=dict)
     args: tuple[str, ...] = ()
 
-    @field_validator("extra_config", "kv_config", "env", "args")
-    @classmethod
-    def _known_placeholders(cls, value: Any) -> Any:
-        for text in _strings(value):
-            for found in _ANY_PLACEHOLDER.findall(text):
-                if not PLACEHOLDER.fullmatch(found):
-                    raise ValueError(
-                        f"placeholder {found!r} is unknown; write ${{port:name}} for a leased "
-                        "port or ${dir:name} for a folder that P and D share"
-                    )
-        return value
+
+class Daemon(_Model):
+    """A process that servers of this connector need: started before them, stopped after them.
+
+    Ready once ``ready_port`` (the name of a ``${port:…}``) accepts connections, and, where
+    ``ready_path`` is given, a GET of that path on it answers 200.
+    """
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
+    command: tuple[str, ...] = Field(min_length=1)
+    env: dict[str, str] = Field(default_factory=dict)
+    ready_port: str
+    ready_path: str | None = None
+    start_limit_s: float = Field(default=90, gt=0)
 
 
 class Movement(_Model):
     """Where a connector's own record of moved bytes or operations is found.
 
-    ``metric``: a Prometheus sample on ``side``; ``files``: bytes written under ``${dir:NAME}``.
+    ``metric``: a Prometheus sample on ``side``, over the series that carry ``labels``;
+    ``files``: bytes written under ``${dir:NAME}``.
     """
 
-    side: Literal["prefill", "decode"]
+    side: Role
     metric: str | None = None
-    files: str | None = Field(default=None, validate_default=True)
+    labels: dict[str, str] = Field(default_factory=dict)
+    files: str | None = None
     unit: str = "bytes"
 
-    @field_validator("files")
-    @classmethod
-    def _one_of_both(cls, value: str | None, info: Any) -> str | None:
-        if (value is None) == (info.data.get("metric") is None):
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Movement:
+        if (self.files is None) == (self.metric is None):
             raise ValueError("give exactly one of 'metric' and 'files'")
-        return value
+        return self
+
+
+class Settle(_Model):
+    """Prefill's answer does not imply that the KV can be read yet: what to wait for.
+
+    ``metric`` on ``side`` counts finished stores; it is polled after the prefill leg until it
+    has grown and is steady.
+    """
+
+    side: Role = "prefill"
+    metric: str
+    labels: dict[str, str] = Field(default_factory=dict)
 
 
 class Causality(_Model):
     """How the suite makes decode see KV that is not this prompt's.
 
     ``swap_params``: the handoff of another prompt; ``damage_files``: the stored bytes under
-    ``${dir:NAME}`` are permuted before decode reads them.
+    ``${dir:NAME}`` are permuted before decode reads them; ``none``: it cannot, and ``why``.
     """
 
-    method: Literal["swap_params", "damage_files"]
+    method: Literal["swap_params", "damage_files", "none"]
     dir: str | None = None
+    why: str | None = None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Causality:
+        if self.method == "damage_files" and not self.dir:
+            raise ValueError("damage_files needs 'dir', the ${dir:…} that it damages")
+        if self.method == "none" and not self.why:
+            raise ValueError("method none needs 'why': a step left out has to say so")
+        return self
+
+
+class Shim(_Model):
+    """A small subclass that lets a connector run where it does not as shipped.
+
+    Cells won through it say so.
+    """
+
+    platform: Platform
+    connector: str
+    module_path: str
+    why: str
 
 
 class Declared(_Model):
@@ -102,142 +155,82 @@ class Declared(_Model):
 
 
 class Profile(_Model):
-    """A connector as the suite knows it."""
+    """A connector as the suite knows it.
+
+    ``control``: the connector is broken on purpose or by design, is never a column, and a run
+    must find it out. ``parts``: the children's profiles, filled in from ``children``.
+    """
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
     title: str
     connector: str
     module_path: str | None = None
+    python_path: tuple[str, ...] = ()
+    server_python: str | None = None
     summary: str
-    handoff: str
-    granularity: Granularity
+    control: bool = False
+    children: tuple[str, ...] = ()
+    handoff: str = "none"
+    granularity: Granularity = Granularity.BLOCK
     prefill: Instance
     decode: Instance
+    daemons: tuple[Daemon, ...] = ()
+    files: dict[str, dict[str, Any] | str] = Field(default_factory=dict)
     movement: tuple[Movement, ...] = ()
+    settle: Settle | None = None
     causality: Causality
+    shims: tuple[Shim, ...] = ()
     packages: tuple[str, ...] = ()
-    platforms: tuple[Literal["cpu", "cuda", "rocm"], ...]
+    platforms: tuple[Platform, ...]
+    platforms_source: str | None = None
     real_model: bool = False
     features: dict[str, Declared] = Field(default_factory=dict)
     links: tuple[str, ...] = ()
+    parts: SkipJsonSchema[tuple[Profile, ...]] = ()
     path: Path = Path()
     digest: str = ""
 
-    def instance(self, role: Literal["prefill", "decode"]) -> Instance:
+    def python_folders(self) -> tuple[Path, ...]:
+        """Folders that ``python_path`` names, relative ones beside the profile's file."""
+        return tuple((self.path.parent / folder).resolve() for folder in self.python_path)
+
+    def instance(self, role: Role) -> Instance:
         """The side of the pair that a role names."""
         return self.prefill if role == "prefill" else self.decode
 
-    def placeholders(self) -> set[tuple[str, str]]:
-        """Every ``(kind, name)`` that needs a lease before a server can start."""
-        texts = [
-            text
-            for side in (self.prefill, self.decode)
-            for text in _strings([side.extra_config, side.kv_config, side.env, side.args])
+    def shim_on(self, device: str) -> Shim | None:
+        """The shim that stands in for the connector on a platform, if it needs one there."""
+        return next((shim for shim in self.shims if shim.platform == device), None)
+
+    def shims_on(self, device: str) -> list[Shim]:
+        """Its own shim and its children's."""
+        own = self.shim_on(device)
+        return [
+            *([own] if own else []),
+            *(shim for part in self.parts for shim in part.shims_on(device)),
         ]
-        return {match for text in texts for match in PLACEHOLDER.findall(text)}
 
-
-def load_profile(path: Path) -> Profile:
-    """Read and check one profile. Raises :class:`UsageError` with file, path and the fix."""
-    try:
-        raw = path.read_bytes()
-        document = yaml.safe_load(raw)
-    except FileNotFoundError as problem:
-        raise UsageError(
-            f"profile {path} does not exist; give the path of a YAML file, such as a copy of "
-            f"{PROFILE_FOLDER / 'nixl.yaml'}"
-        ) from problem
-    except (OSError, yaml.YAMLError) as problem:
-        raise UsageError(f"profile {path} is not readable YAML: {problem}") from problem
-    if not isinstance(document, dict):
-        raise UsageError(f"profile {path}: the document must be a mapping with 'name', 'title', …")
-    for internal in ("path", "digest"):
-        if internal in document:
-            raise UsageError(f"profile {path}: {internal}: the suite fills this in; remove it")
-    digest = hashlib.sha256(raw).hexdigest()[:12]
-    try:
-        profile = Profile.model_validate({**document, "path": path, "digest": digest})
-    except ValidationError as problem:
-        raise UsageError(f"profile {path} is malformed:\n{_explain(problem)}") from problem
-    _check_against_suite(profile)
-    return profile
-
-
-def builtin_profiles() -> dict[str, Profile]:
-    """The profiles shipped with the suite, by name."""
-    profiles = [load_profile(path) for path in sorted(PROFILE_FOLDER.glob("*.yaml"))]
-    return {profile.name: profile for profile in profiles}
-
-
-def fill(value: Any, leases: dict[tuple[str, str], str]) -> Any:
-    """A copy of a config value with each placeholder replaced by its lease.
-
-    A string that is nothing but a port placeholder becomes an integer.
-    """
-    if isinstance(value, dict):
-        return {key: fill(item, leases) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [fill(item, leases) for item in value]
-    if not isinstance(value, str):
-        return value
-    whole = PLACEHOLDER.fullmatch(value)
-    if whole and whole[1] == "port":
-        return int(leases[whole[1], whole[2]])
-    return PLACEHOLDER.sub(lambda found: leases[found[1], found[2]], value)
-
-
-def _check_against_suite(profile: Profile) -> None:
-    from conformance.features import BY_ID
-    from conformance.handoff import HANDOFFS
-
-    if profile.handoff not in HANDOFFS:
-        known = ", ".join(sorted(HANDOFFS))
-        raise UsageError(
-            f"profile {profile.path}: handoff: {profile.handoff!r} is unknown; use one of: {known}"
+    def kv_transfer_config(self, role: Role, device: str) -> dict[str, Any]:
+        """What ``--kv-transfer-config`` is given for one side, placeholders not yet filled."""
+        instance, shim = self.instance(role), self.shim_on(device)
+        config: dict[str, Any] = {
+            "kv_connector": shim.connector if shim else self.connector,
+            "kv_role": instance.kv_role,
+            **instance.kv_config,
+        }
+        module = shim.module_path if shim else self.module_path
+        extra = dict(instance.extra_config)
+        if self.parts:
+            extra["connectors"] = [part.kv_transfer_config(role, device) for part in self.parts]
+        return (
+            config
+            | ({"kv_connector_module_path": module} if module else {})
+            | ({"kv_connector_extra_config": extra} if extra else {})
         )
-    for feature in profile.features:
-        if feature not in BY_ID:
-            raise UsageError(
-                f"profile {profile.path}: features.{feature}: no such feature; "
-                f"use one of: {', '.join(BY_ID)}"
-            )
-    if profile.causality.method == "damage_files" and not profile.causality.dir:
-        raise UsageError(
-            f"profile {profile.path}: causality.dir: damage_files needs the folder it damages; "
-            "name one of the ${dir:…}"
-        )
-    named = {f"movement.{number}.files": m.files for number, m in enumerate(profile.movement)}
-    for where, name in {**named, "causality.dir": profile.causality.dir}.items():
-        if name and not _leased_on_both_sides(profile, name):
-            raise UsageError(
-                f"profile {profile.path}: {where}: {name!r} names a folder that P and D do not "
-                f"share; use ${{dir:{name}}} in prefill.extra_config and decode.extra_config"
-            )
 
-
-def _leased_on_both_sides(profile: Profile, folder: str) -> bool:
-    wanted = f"${{dir:{folder}}}"
-    return all(
-        any(wanted in text for text in _strings([side.extra_config, side.kv_config, side.env]))
-        for side in (profile.prefill, profile.decode)
-    )
-
-
-def _explain(problem: ValidationError) -> str:
-    lines = []
-    for error in problem.errors():
-        where = ".".join(str(part) for part in error["loc"]) or "(document)"
-        hint = "; remove it or fix the spelling" if error["type"] == "extra_forbidden" else ""
-        given = "" if error["type"] == "missing" else f" (given: {error['input']!r})"
-        lines.append(f"  {where}: {error['msg']}{given}{hint}")
-    return "\n".join(lines)
-
-
-def _strings(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, dict):
-        return [text for item in value.values() for text in _strings(item)]
-    if isinstance(value, list | tuple):
-        return [text for item in value for text in _strings(item)]
-    return []
+    def placeholders(self, role: Role | None = None) -> set[tuple[str, str]]:
+        """Every ``(kind, name)`` that one side, or with ``None`` the daemons and files, need."""
+        if role is None:
+            return names_in([[d.command, d.env] for d in self.daemons]) | names_in(self.files)
+        instance = self.instance(role)
+        return names_in([self.kv_transfer_config(role, ""), instance.env, instance.args])

@@ -18,7 +18,7 @@ import psutil
 from conformance import __version__
 from conformance.clock import RunClock
 from conformance.crashes import CRASHES
-from conformance.handoff import HANDOFFS
+from conformance.handoffs import meaning_of
 from conformance.options import RunOptions
 from conformance.profile import Profile
 from conformance.registry import PlannedCell
@@ -178,7 +178,7 @@ def _column(profile: Profile) -> ConnectorResult:
         profile_digest=profile.digest,
         declared={
             "handoff": profile.handoff,
-            "handoff_meaning": (HANDOFFS[profile.handoff].__doc__ or "").split("\n")[0],
+            "handoff_meaning": meaning_of(profile.handoff),
             "granularity": profile.granularity.value,
             "platforms": list(profile.platforms),
             "features": {k: v.model_dump() for k, v in profile.features.items()},

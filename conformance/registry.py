@@ -13,6 +13,7 @@ from typing import Literal, TypeVar
 from conformance.features import BY_ID
 from conformance.options import RunOptions, unknown_check
 from conformance.profile import Profile
+from conformance.serving.deployment import PAIR, Key, Shape
 
 Level = Literal["core", "extended", "provisional"]
 ModelKind = Literal["fast", "real"]
@@ -23,7 +24,11 @@ _Function = TypeVar("_Function", bound=Callable[..., None])
 
 @dataclass(frozen=True)
 class Check:
-    """A registered check. ``cases`` are variants with a cell each; none means one cell."""
+    """A registered check. ``cases`` are variants with a cell each; none means one cell.
+
+    ``applies``: whether it makes sense for a connector at all; ``cases_of``: cases that depend
+    on the connector; ``shape``: the topology it needs.
+    """
 
     id: str
     feature: str
@@ -32,10 +37,17 @@ class Check:
     module: str
     cases: tuple[str, ...] = ()
     model: ModelKind = "fast"
+    applies: Callable[[Profile], bool] = lambda _: True
+    cases_of: Callable[[Profile], tuple[str, ...]] | None = None
+    shape: Shape = PAIR
 
-    def cell_ids(self) -> list[str]:
-        """The ids of its cells."""
-        return [f"{self.id}/{case}" for case in self.cases] or [self.id]
+    def cases_for(self, profile: Profile) -> tuple[str, ...]:
+        """Its cases for one connector; one without a name where it has none."""
+        return (self.cases_of(profile) if self.cases_of else self.cases) or ("",)
+
+    def cell_ids(self, profile: Profile) -> list[str]:
+        """The ids of its cells for one connector."""
+        return [f"{self.id}/{case}".rstrip("/") for case in self.cases_for(profile)]
 
 
 @dataclass(frozen=True)
@@ -55,7 +67,7 @@ class PlannedCell:
     @property
     def deployment(self) -> str:
         """What has to be running for it."""
-        return f"{self.profile.name} × {self.model}"
+        return Key(self.profile.name, self.model, self.check.shape).label
 
 
 _CHECKS: dict[str, Check] = {}
@@ -68,6 +80,9 @@ def check(
     level: Level = "core",
     cases: tuple[str, ...] = (),
     model: ModelKind = "fast",
+    applies: Callable[[Profile], bool] = lambda _: True,
+    cases_of: Callable[[Profile], tuple[str, ...]] | None = None,
+    shape: Shape = PAIR,
 ) -> Callable[[_Function], _Function]:
     """Register a test as a check. Its docstring's first paragraph is the requirement."""
 
@@ -77,7 +92,18 @@ def check(
             raise TypeError(f"check {id} needs a docstring: it is the requirement")
         if feature not in BY_ID:
             raise TypeError(f"check {id}: feature {feature!r} is not in features.py")
-        found = Check(id, feature, level, requirement, function.__module__, cases, model)
+        found = Check(
+            id=id,
+            feature=feature,
+            level=level,
+            requirement=requirement,
+            module=function.__module__,
+            cases=cases,
+            model=model,
+            applies=applies,
+            cases_of=cases_of,
+            shape=shape,
+        )
         _CHECKS[id] = found
         function.kv_check = found  # type: ignore[attr-defined]
         return function
@@ -105,7 +131,7 @@ def plan(options: RunOptions, device: str) -> list[PlannedCell]:
         for profile in options.chosen_profiles().values()
         for found in checks
         if _wanted(found, profile, options)
-        for case in found.cases or ("",)
+        for case in found.cases_for(profile)
     ]
     selected = [cell for cell in cells if _selected(cell, options)]
     return sorted(selected, key=_deployment_order(selected))
@@ -113,6 +139,8 @@ def plan(options: RunOptions, device: str) -> list[PlannedCell]:
 
 def _wanted(found: Check, profile: Profile, options: RunOptions) -> bool:
     if options.features and found.feature not in options.features:
+        return False
+    if not found.applies(profile):
         return False
     if found.model == "real":
         return options.real_model == "all" or (options.real_model == "auto" and profile.real_model)
@@ -127,14 +155,27 @@ def _selected(cell: PlannedCell, options: RunOptions) -> bool:
 
 
 def _must_match(options: RunOptions, checks: list[Check]) -> None:
-    names = [name for found in checks for name in (found.id, *found.cell_ids())]
+    profiles = options.chosen_profiles().values()
+    names = [
+        name
+        for found in checks
+        for profile in profiles
+        for name in (found.id, *found.cell_ids(profile))
+    ]
     for pattern in options.checks:
         if not any(fnmatchcase(name, pattern) for name in names):
             raise unknown_check(pattern, sorted(set(names)))
 
 
-def _deployment_order(cells: list[PlannedCell]) -> Callable[[PlannedCell], tuple[int, int]]:
-    """Fast deployments of every connector first, so that they share one reference."""
+def _deployment_order(cells: list[PlannedCell]) -> Callable[[PlannedCell], tuple[int, int, str]]:
+    """Fast deployments of every connector first, so that they share one reference.
+
+    Within a connector the ordinary pair comes first: if that does not transfer, no other will.
+    """
     models = list(dict.fromkeys(c.model for c in sorted(cells, key=lambda c: c.check.model)))
     profiles = list(dict.fromkeys(c.profile.name for c in cells))
-    return lambda cell: (models.index(cell.model), profiles.index(cell.profile.name))
+    return lambda cell: (
+        models.index(cell.model),
+        profiles.index(cell.profile.name),
+        cell.check.shape.label,
+    )

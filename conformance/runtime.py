@@ -6,18 +6,20 @@ from collections.abc import Callable
 
 from conformance.clock import RunClock
 from conformance.crashes import CRASHES, CrashLedger
-from conformance.errors import EnvironmentProblem, NotHere
+from conformance.errors import EnvironmentProblem, NotHere, ServerStartError
 from conformance.fleet import Fleet
+from conformance.gate import Gate
 from conformance.options import RunOptions
 from conformance.pair import Pair
 from conformance.profile import Profile
+from conformance.refusal import reason_for
 from conformance.registry import PlannedCell
 from conformance.report import ServerStart
-from conformance.serving.deployment import Launcher
 from conformance.serving.devices import detect_gpus
-from conformance.serving.engine import Installation, inspect
+from conformance.serving.engine import Engines, Installation
+from conformance.serving.launcher import Launcher
 from conformance.serving.rootcause import without_install_paths
-from conformance.serving.server import Server
+from conformance.serving.served import Served
 
 EXCERPT_LINES = 40
 _NOISE = ('"GET /metrics', '"GET /health', "Avg prompt throughput")
@@ -28,25 +30,43 @@ class Runtime:
 
     def __init__(self, options: RunOptions) -> None:
         self.options = options
-        self.engine: Installation = inspect(options.server_python)
+        self.engines = Engines(options.server_python, options.server_pythons)
+        self.engine: Installation = self.engines.default
         self.gpus = detect_gpus(self.engine.device)
         self.clock = RunClock()
+        self.gate = Gate(keep_going=options.keep_going)
         self.on_start: Callable[[ServerStart], None] = lambda _: None
         self._starts: list[ServerStart] = []
-        self._marks: dict[Server, int] = {}
-        launcher = Launcher(options, self.engine, self.gpus, self.clock, self._note)
+        self._marks: dict[Served, int] = {}
+        launcher = Launcher(options, self.engines, self.gpus, self.clock, self._note)
         ledger = CrashLedger(options.report / CRASHES)
         self._fleet = Fleet(options, launcher, self.clock, ledger)
 
-    def pair(self, cell: PlannedCell) -> Pair:
-        """The running pair a cell needs, named after it in the servers' logs."""
+    def pairs(self, cell: PlannedCell) -> list[Pair]:
+        """The running pairs a cell needs, named after it in the servers' logs."""
         self._must_be_possible(cell.profile)
-        pair = self._fleet.pair(cell.profile, cell.model)
-        for client in pair.clients():
-            client.check = f"{cell.profile.name}/{cell.id}"
-        servers = (pair.prefill.server, pair.decode.server)
-        self._marks = {server: server.log_size() for server in servers}
-        return pair
+        self.gate.must_be_open(cell)
+        pairs = self._started(cell)
+        self._marks = {}
+        for pair in pairs:
+            for client in pair.clients():
+                client.check = f"{cell.profile.name}/{cell.id}"
+            for server in (pair.prefill.server, pair.decode.server):
+                self._marks[server] = server.log_size()
+        return pairs
+
+    def _started(self, cell: PlannedCell) -> list[Pair]:
+        """Raises what a failed start means for the cell."""
+        profile, device = cell.profile, self.engine.device
+        known = self._fleet.was_up(profile, cell.model)
+        try:
+            if not known and device not in profile.platforms:
+                self._fleet.trial(profile, cell.model)
+            return self._fleet.pairs(profile, cell.model, cell.check.shape)
+        except ServerStartError as problem:
+            if known:  # an instance that was started again, or another shape
+                raise
+            raise reason_for(problem, profile, device, cell.id) from problem
 
     def log_excerpt(self) -> str:
         """What both servers logged since the cell began, without the noise of polling."""
@@ -71,16 +91,15 @@ class Runtime:
         self._fleet.close()
 
     def problem_with(self, profile: Profile) -> str | None:
-        """Why a connector cannot run here, and the fix; ``None`` if it can."""
-        if self.engine.device not in profile.platforms:
+        """What a connector lacks here, and the fix; ``None`` if nothing.
+
+        On a platform that the profile does not claim, the engine itself is asked, at start.
+        """
+        engine = self.engines.of(profile)
+        missing = engine.missing(profile.packages)
+        if missing and engine.device in profile.platforms:
             return (
-                f"{profile.title} runs on {', '.join(profile.platforms)}, and the vLLM in "
-                f"{self.engine.python} is built for {self.engine.device}"
-            )
-        missing = self.engine.missing(profile.packages)
-        if missing:
-            return (
-                f"{profile.title} needs {', '.join(missing)}, which {self.engine.python} lacks: "
+                f"{profile.title} needs {', '.join(missing)}, which {engine.python} lacks: "
                 f"pip install {' '.join(missing)}, or name another environment with "
                 "--server-python"
             )

@@ -10,7 +10,7 @@ import yaml
 from fake.environment import server_python
 from fake.suite import Running, Suite
 
-from conformance.profile import PROFILE_FOLDER
+from conformance.profile_file import PROFILE_FOLDER
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(300)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from conformance.errors import UsageError
 from conformance.options import GPU_MODEL, RunOptions, unknown_check
-from conformance.profile import PROFILE_FOLDER, builtin_profiles
+from conformance.profile_file import PROFILE_FOLDER, builtin_profiles
 
 
 @pytest.fixture

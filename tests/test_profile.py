@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from conformance.errors import UsageError
-from conformance.profile import Profile, builtin_profiles, load_profile
+from conformance.profile import Profile
+from conformance.profile_file import builtin_profiles, load_profile
 
 GOOD: dict[str, Any] = {
     "name": "mine",

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conformance.profile import Granularity, fill
+from conformance.placeholders import fill
+from conformance.profile import Granularity
 
 LEASES = {("port", "side"): "20123", ("dir", "store"): "/run/store", ("dir", "b"): "/run/b"}
 

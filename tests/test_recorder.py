@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conformance.options import RunOptions
-from conformance.profile import builtin_profiles
+from conformance.profile_file import builtin_profiles
 from conformance.recorder import replay_line
 from conformance.registry import PlannedCell, plan
 

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 import yaml
 
-from conformance.profile import PROFILE_FOLDER
+from conformance.profile_file import PROFILE_FOLDER
 from conformance.schemas import COMMITTED, text_of
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from conformance import expect
 from conformance.case import Case
-from conformance.pair import Ask, chat, with_ids, with_params
+from conformance.pair import Ask, chat
 from conformance.parity import compare
 from conformance.registry import check
 
@@ -57,9 +57,9 @@ def test_ids_decide_and_not_the_messages(case: Case) -> None:
     ask = ask.streamed() if case.name == "streamed" else ask
     case.prove(ask)
     of_ids, of_messages = ask.body(3), ask.body(4)
-    first, params = case.pair.prefill_leg(ask.endpoint, of_ids)
-    params = with_ids(params, first.prompt_token_ids)
-    answer, _ = case.pair.decode_leg(ask.endpoint, of_messages, params, stream=ask.stream)
+    first, handed = case.pair.prefill_leg(ask.endpoint, of_ids)
+    handed = handed.with_ids(first.prompt_token_ids)
+    answer, _ = case.pair.decode_leg(ask.endpoint, of_messages, handed, stream=ask.stream)
     dtype = case.pair.model.dtype
     to_ids = compare(case.pair.expected(ask.endpoint, of_ids), answer, dtype)
     to_messages = compare(case.pair.expected(ask.endpoint, of_messages), answer, dtype)
@@ -74,10 +74,10 @@ def test_messages_are_still_required(case: Case) -> None:
     """A decode request with token ids but without messages is refused as a client error."""
     ask = _ask(case)
     body = ask.body(0)
-    first, params = case.pair.prefill_leg(ask.endpoint, body)
-    whole = with_params(body, with_ids(params, first.prompt_token_ids))
+    first, handed = case.pair.prefill_leg(ask.endpoint, body)
+    whole = handed.with_ids(first.prompt_token_ids).into(body)
     bare = {key: value for key, value in whole.items() if key != "messages"}
-    refused = case.pair.decode.send(ask.endpoint, bare)
+    refused = case.pair.decode.send(ask.endpoint, bare, handed.headers)
     case.saw("without messages", {"status": refused.status_code, "body": refused.text[:500]})
     expect.equal(refused.status_code, 400, "HTTP status without messages")
     expect.true("messages" in refused.text, "the error should name messages", refused.text[:300])
@@ -94,10 +94,10 @@ def test_invalid_ids_are_refused(case: Case) -> None:
     kind, mode = case.name.split(", ")
     ask = _ask(case)
     body = ask.body(0)
-    _, params = case.pair.prefill_leg(ask.endpoint, body)
-    wrong = {**(params or {}), "prompt_token_ids": INVALID[kind]}
-    whole = {**with_params(body, wrong), "stream": mode == "streamed"}
-    refused = case.pair.decode.send(ask.endpoint, whole)
+    _, handed = case.pair.prefill_leg(ask.endpoint, body)
+    wrong = handed.with_param("prompt_token_ids", INVALID[kind])
+    whole = {**wrong.into(body), "stream": mode == "streamed"}
+    refused = case.pair.decode.send(ask.endpoint, whole, wrong.headers)
     case.saw(f"ids {INVALID[kind]}", {"status": refused.status_code, "body": refused.text[:500]})
     expect.equal(refused.status_code, 400, f"HTTP status for {kind} ids")
     expect.true(

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from conformance.errors import EnvironmentProblem
+from conformance.profile import Profile
 
 PROBE = Path(__file__).parent / "probe_environment.py"
 PROBE_LIMIT_S = 60
@@ -45,6 +47,31 @@ class Installation:
     def missing(self, packages: tuple[str, ...]) -> list[str]:
         """Those of the import names that this environment cannot provide."""
         return [name for name in packages if name not in self.packages]
+
+
+class Engines:
+    """The environments of a run: the default one, and those that single connectors need.
+
+    A connector's own is chosen on the command line (``NAME=PYTHON``), else by its profile.
+    """
+
+    def __init__(self, default: str, by_connector: Mapping[str, str]) -> None:
+        self.default = inspect(default)
+        self._by_connector = dict(by_connector)
+
+    def of(self, profile: Profile) -> Installation:
+        """The installation that a connector's servers run in. Raises EnvironmentProblem."""
+        own = self._by_connector.get(profile.name) or profile.server_python
+        if own is None:
+            return self.default
+        found = inspect(str(profile.path.parent / own) if "/" in own else own)
+        if found.version != self.default.version:
+            raise EnvironmentProblem(
+                f"{profile.title} runs in {found.python} with vLLM {found.version}, and the "
+                f"reference in {self.default.python} with {self.default.version}: answers of "
+                "two versions cannot be compared"
+            )
+        return found
 
 
 @lru_cache

@@ -1,119 +1,50 @@
-"""One vLLM server as a process: start, readiness, root cause, stop."""
+"""One vLLM server of ours: readiness, health, metrics, stop."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
-import tempfile
 import time
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Literal
+from dataclasses import dataclass
 
 import httpx
 
-from conformance.errors import EnvironmentProblem, ServerStartError
+from conformance.errors import ServerStartError
 from conformance.metrics import Counters, scrape
-from conformance.serving import minder
 from conformance.serving.ports import Lease, is_open
-from conformance.serving.rootcause import RootCause, find_root_cause
+from conformance.serving.process import Process, ProcessPlan
+from conformance.serving.served import ServerRole
 from conformance.transport import tls
 
-Role = Literal["prefill", "decode", "reference"]
-
-STOP_GRACE_S = 15.0
 # A worker that dies takes its API server with it, but not in the same instant.
 DEATH_WAIT_S = 20.0
 POLL_S = 0.1
 
 
 @dataclass
-class ServerPlan:
-    """Everything decided before a server starts."""
+class ServerPlan(ProcessPlan):
+    """A server's process, the model it serves and the port it is reached at."""
 
-    role: Role
-    model: str
-    command: list[str]
-    env: dict[str, str]
-    port: Lease
-    log: Path
-    shared_dirs: list[Path] = field(default_factory=list)
+    role: ServerRole = "reference"
+    model: str = ""
+    port: Lease | None = None
 
 
-class Server:
+class Server(Process):
     """A server process of ours. Create, :meth:`start`, wait with :func:`wait_ready`, stop."""
 
     def __init__(self, plan: ServerPlan) -> None:
-        self.plan = plan
+        super().__init__(plan)
+        assert plan.port is not None
+        self.port = plan.port
         self.role = plan.role
         self.model = plan.model
-        self.url = f"http://127.0.0.1:{plan.port.port}"
+        self.url = f"http://127.0.0.1:{self.port.port}"
         self.block_size = 0
-        self._scratch: Path | None = None
-        self._minder: subprocess.Popen[bytes] | None = None
-
-    @property
-    def alive(self) -> bool:
-        """Whether the server's process runs."""
-        return self._minder is not None and self._minder.poll() is None
-
-    def start(self) -> None:
-        """Spawn the process; returns at once."""
-        # Short on purpose: vLLM puts Unix sockets below TMPDIR, whose paths end at 107 bytes.
-        self._scratch = Path(tempfile.mkdtemp(prefix="kvc-"))
-        env = {**os.environ, **self.plan.env, "TMPDIR": str(self._scratch)}
-        try:
-            self.plan.log.parent.mkdir(parents=True, exist_ok=True)
-            self.plan.log.write_bytes(b"")  # a replay into the same folder starts a new log
-            self._minder = subprocess.Popen(
-                self._minder_command(),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=env,
-                start_new_session=True,
-            )
-        except OSError as problem:
-            shutil.rmtree(self._scratch, ignore_errors=True)
-            raise EnvironmentProblem(
-                f"cannot start the {self.role} server: {problem} (log: {self.plan.log})"
-            ) from problem
-
-    def _minder_command(self) -> list[str]:
-        orphans = [part for path in self.plan.shared_dirs for part in ("--orphan-scratch", path)]
-        return [
-            *(sys.executable, "-I", "-S", minder.__file__, "--log", str(self.plan.log)),
-            *("--grace", str(STOP_GRACE_S), "--scratch", str(self._scratch)),
-            *map(str, orphans),
-            *("--", *self.plan.command),
-        ]
-
-    @property
-    def pid(self) -> int:
-        """Process id of the minder above the server; 0 before the start."""
-        return self._minder.pid if self._minder else 0
-
-    def begin_stop(self) -> None:
-        """Ask for the stop without waiting, so that several servers can end together."""
-        if self._minder and self._minder.stdin and not self._minder.stdin.closed:
-            try:
-                self._minder.stdin.write(b"stop\n")
-                self._minder.stdin.close()
-            except BrokenPipeError:
-                return
+        self.headers: dict[str, str] = {}
 
     def stop(self) -> None:
-        """Stop the server and all it started; safe to call twice and before a start."""
-        self.begin_stop()
-        if self._minder:
-            try:
-                self._minder.wait(STOP_GRACE_S + minder.KILL_WAIT_S + 5)
-            except subprocess.TimeoutExpired:
-                self._minder.kill()
-                self._minder.wait()
-        self.plan.port.release()
+        """Stop the server and all it started, and give its port back."""
+        super().stop()
+        self.port.release()
 
     def wait_for_death(self, limit_s: float = DEATH_WAIT_S) -> bool:
         """Whether the server ends within the limit, as one with a dead engine does."""
@@ -135,23 +66,6 @@ class Server:
         """Every sample of ``/metrics`` now."""
         return scrape(self.url)
 
-    def log_since(self, offset: int) -> str:
-        """What the server logged after the first ``offset`` bytes of its log."""
-        try:
-            with self.plan.log.open("rb") as file:
-                file.seek(offset)
-                return file.read().decode(errors="replace")
-        except OSError:
-            return ""
-
-    def log_size(self) -> int:
-        """Bytes logged so far."""
-        return self.plan.log.stat().st_size if self.plan.log.exists() else 0
-
-    def root_cause(self) -> RootCause:
-        """Why the server ended, from its log."""
-        return find_root_cause(self.plan.log)
-
 
 def wait_ready(servers: list[Server], limit_s: float) -> None:
     """Until each server is alive, listens, is healthy and has answered one real completion.
@@ -168,12 +82,12 @@ def wait_ready(servers: list[Server], limit_s: float) -> None:
                 server.block_size = server.counters().block_size()
                 waiting.remove(server)
         if waiting and time.monotonic() > deadline:
-            raise _too_slow(waiting[0], limit_s)
+            raise _too_slow(waiting, limit_s)
         time.sleep(POLL_S)
 
 
 def _ready(server: Server) -> bool:
-    if not (is_open(server.plan.port.port) and server.healthy()):
+    if not (is_open(server.port.port) and server.healthy()):
         return False
     body = {"model": server.model, "prompt": "Are you ready?", "max_tokens": 1}
     try:
@@ -195,10 +109,12 @@ def _died_at_start(server: Server) -> ServerStartError:
     )
 
 
-def _too_slow(server: Server, limit_s: float) -> ServerStartError:
-    cause = server.root_cause()
+def _too_slow(waiting: list[Server], limit_s: float) -> ServerStartError:
+    """The connector hangs if servers without one were ready within the same limit."""
+    server, cause = waiting[0], waiting[0].root_cause()
     return ServerStartError(
         f"the {server.role} server was not ready within {limit_s:.0f} s; its last word: "
         f"{cause.line} [log: {server.plan.log}]. Give it longer with --start-timeout",
         excerpt=cause.excerpt,
+        blames_connector=all(late.role != "reference" for late in waiting),
     )

@@ -1,0 +1,90 @@
+"""Profiles made of others: MultiConnector with children from any profiles.
+
+Children's leases are renamed, so that two children never share a port or folder by accident.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.errors import UsageError
+from conformance.handoffs import merged_name
+from conformance.placeholders import renamed
+from conformance.profile import Instance, Profile, Role
+
+
+def compose(parent: Profile, children: list[Profile]) -> Profile:
+    """The parent with what its children bring: leases, daemons, environment, proof.
+
+    vLLM loads from the first child that has tokens and saves to all (0.32.0,
+    ``multi_connector.py``): so the first child says how much is promised and how causality is
+    shown, and every child's own record has to move.
+    """
+    parts = [_own_leases(child) for child in children]
+    return parent.model_copy(
+        update={
+            "parts": tuple(parts),
+            "handoff": merged_name([part.handoff for part in parts]),
+            "granularity": parts[0].granularity,
+            "causality": parts[0].causality,
+            "movement": tuple(record for part in parts for record in part.movement),
+            "settle": next((part.settle for part in parts if part.settle), None),
+            "daemons": tuple(daemon for part in parts for daemon in part.daemons),
+            "files": {name: text for part in parts for name, text in part.files.items()},
+            "packages": tuple(dict.fromkeys(name for part in parts for name in part.packages)),
+            "python_path": tuple(
+                dict.fromkeys(path for part in [parent, *parts] for path in part.python_path)
+            ),
+            "prefill": _joined(parent, parts, "prefill"),
+            "decode": _joined(parent, parts, "decode"),
+        }
+    )
+
+
+def _own_leases(child: Profile) -> Profile:
+    prefix = f"{child.name}-"
+    fields = child.model_dump(exclude={"parts", "path", "digest"})
+    renewed = Profile.model_validate(renamed(fields, prefix))
+    movement = tuple(
+        record.model_copy(update={"files": prefix + record.files}) if record.files else record
+        for record in renewed.movement
+    )
+    causality = renewed.causality
+    if causality.dir:
+        causality = causality.model_copy(update={"dir": prefix + causality.dir})
+    daemons = tuple(
+        daemon.model_copy(update={"ready_port": prefix + daemon.ready_port})
+        for daemon in renewed.daemons
+    )
+    return renewed.model_copy(
+        update={
+            "movement": movement,
+            "causality": causality,
+            "daemons": daemons,
+            "files": {prefix + name: text for name, text in renewed.files.items()},
+            "python_path": tuple(_absolute(child, path) for path in child.python_path),
+            "path": child.path,
+            "digest": child.digest,
+        }
+    )
+
+
+def _absolute(profile: Profile, path: str) -> str:
+    return str((profile.path.parent / path).resolve())
+
+
+def _joined(parent: Profile, parts: list[Profile], role: Role) -> Instance:
+    """The parent's side, with every child's environment and arguments."""
+    own = parent.instance(role)
+    env: dict[str, str] = dict(own.env)
+    for part in parts:
+        for name, value in part.instance(role).env.items():
+            if env.setdefault(name, value) != value:
+                raise UsageError(
+                    f"profile {parent.path}: children: {part.name} sets {role}.env.{name} to "
+                    f"{value!r}, and {env[name]!r} is set already; children of one connector "
+                    "share a process, so give it in the parent's own env"
+                )
+    args = [*own.args, *(argument for part in parts for argument in part.instance(role).args)]
+    update: dict[str, Any] = {"env": env, "args": tuple(args)}
+    return own.model_copy(update=update)

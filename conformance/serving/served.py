@@ -1,0 +1,45 @@
+"""What a check needs of a vLLM server, whoever started it."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+from conformance.metrics import Counters
+from conformance.serving.rootcause import RootCause
+
+ServerRole = Literal["prefill", "decode", "reference"]
+
+
+class Served(Protocol):
+    """A running vLLM server: one of ours, or one that somebody else started.
+
+    ``headers``: sent with every request, such as an API key. ``block_size``: tokens per block.
+    """
+
+    role: ServerRole
+    model: str
+    url: str
+    block_size: int
+    headers: dict[str, str]
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs, as far as can be known without asking it."""
+
+    def healthy(self) -> bool:
+        """Whether ``/health`` answers 200 now."""
+
+    def counters(self) -> Counters:
+        """Every sample of ``/metrics`` now."""
+
+    def wait_for_death(self) -> bool:
+        """Whether the server ends soon, as one with a dead engine does."""
+
+    def root_cause(self) -> RootCause:
+        """Why the server ended."""
+
+    def log_size(self) -> int:
+        """Bytes logged so far; 0 where its log is not ours."""
+
+    def log_since(self, offset: int) -> str:
+        """What was logged after that; empty where its log is not ours."""
