@@ -56,7 +56,14 @@ RealModel = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Prompts depend on it alone.")]
 ServerPython = Annotated[
-    str, typer.Option(help="Interpreter whose environment has vLLM; the suite never imports it.")
+    list[str],
+    typer.Option(
+        help="Interpreter whose environment has vLLM (the suite never imports it), or "
+        "CONNECTOR=INTERPRETER for one connector's servers; repeatable."
+    ),
+]
+KeepGoing = Annotated[
+    bool, typer.Option(help="Also try the features of a connector that does not transfer.")
 ]
 
 
@@ -85,9 +92,11 @@ def _root(
 
 
 @app.command(name="doctor")
-def doctor_command(server_python: ServerPython = sys.executable) -> None:
+def doctor_command(
+    server_python: ServerPython = [],  # noqa: B006
+) -> None:
     """What can run here, what cannot and why, and what to do about it."""
-    raise typer.Exit(doctor.examine(RunOptions(server_python=server_python)))
+    raise typer.Exit(doctor.examine(RunOptions.of(server_python=server_python)))
 
 
 @app.command(name="plan")
@@ -98,10 +107,10 @@ def plan_command(
     profile: Profiles = [],  # noqa: B006
     model: ModelName = None,
     real_model: RealModel = "auto",
-    server_python: ServerPython = sys.executable,
+    server_python: ServerPython = [],  # noqa: B006
 ) -> None:
     """Deployments, checks and expected minutes, before anything starts."""
-    options = _options(
+    options = RunOptions.of(
         connectors=connector,
         features=feature,
         checks=check,
@@ -110,7 +119,7 @@ def plan_command(
         real_model=real_model,
         server_python=server_python,
     )
-    planner.show(plan(options, inspect(server_python).device))
+    planner.show(plan(options, inspect(options.server_python).device))
 
 
 @app.command()
@@ -121,11 +130,12 @@ def run(
     profile: Profiles = [],  # noqa: B006
     model: ModelName = None,
     real_model: RealModel = "auto",
+    keep_going: KeepGoing = False,
     seed: Seed = 0,
     report: Annotated[
         Path, typer.Option(help="Folder for report.json, junit.xml, logs and the matrix.")
     ] = Path("reports/runs/latest"),
-    server_python: ServerPython = sys.executable,
+    server_python: ServerPython = [],  # noqa: B006
     port_range: Annotated[str, typer.Option(help="Ports to lease from.")] = DEFAULT_RANGE,
     start_timeout: Annotated[
         float, typer.Option(help="Seconds for a deployment's servers to become ready.")
@@ -136,13 +146,14 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the summary.")] = False,
 ) -> None:
     """Launch the pairs, try the checks, write the report and the matrix."""
-    options = _options(
+    options = RunOptions.of(
         connectors=connector,
         features=feature,
         checks=check,
         profiles=profile,
         model=model,
         real_model=real_model,
+        keep_going=keep_going,
         seed=seed,
         report=report,
         server_python=server_python,
@@ -175,9 +186,10 @@ def replay(
         "real_model": "all",
         "report": folder,
     }
-    if server_python:
-        given["server_python"] = server_python
-    raise typer.Exit(_run(_options(**given), workers=0, quiet=False))
+    own = given.pop("server_pythons", {}).get(name)
+    used = server_python or own or given["server_python"]
+    given["server_python"] = [used]
+    raise typer.Exit(_run(RunOptions.of(**given), workers=0, quiet=False))
 
 
 @app.command()
@@ -194,13 +206,6 @@ def matrix(
         typer.echo(path)
 
 
-def _options(**given: object) -> RunOptions:
-    try:
-        return RunOptions.model_validate(given).validated()
-    except ValueError as problem:
-        raise UsageError(str(problem)) from problem
-
-
 def _run(options: RunOptions, *, workers: int, quiet: bool) -> int:
     """The same run that pytest would do, with our own console; then the matrix."""
     plan(options, inspect(options.server_python).device)
@@ -212,32 +217,14 @@ def _run(options: RunOptions, *, workers: int, quiet: bool) -> int:
 
 
 def _pytest_arguments(options: RunOptions, *, workers: int, quiet: bool) -> list[str]:
-    arguments = [
-        str(CHECKS_FOLDER),
-        "-p",
-        "conformance.plugin",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:terminal",
-    ]
-    arguments += ["-c", str(CHECKS_FOLDER / "pytest.ini"), "--rootdir", str(CHECKS_FOLDER)]
-    arguments += ["--kv-console", "quiet" if quiet else "lines"]
-    arguments += [f"--junitxml={options.report / 'junit.xml'}", "-o", "junit_family=xunit1"]
-    arguments += ["-n", str(workers), "--dist", "loadgroup"] if workers else []
-    for flag, values in (
-        ("--connector", options.connectors),
-        ("--feature", options.features),
-        ("--check", options.checks),
-        ("--profile", options.profiles),
-    ):
-        arguments += [part for value in values for part in (flag, str(value))]
-    arguments += ["--model", options.model] if options.model else []
     return [
-        *arguments,
-        *("--real-model", options.real_model, "--seed", str(options.seed)),
-        *("--report", str(options.report), "--server-python", options.server_python),
-        *("--port-range", options.port_range, "--start-timeout", str(options.start_timeout_s)),
+        *(str(CHECKS_FOLDER), "-p", "conformance.plugin"),
+        *("-p", "no:cacheprovider", "-p", "no:terminal"),
+        *("-c", str(CHECKS_FOLDER / "pytest.ini"), "--rootdir", str(CHECKS_FOLDER)),
+        *("--kv-options", options.model_dump_json()),
+        *("--kv-console", "quiet" if quiet else "lines"),
+        *(f"--junitxml={options.report / 'junit.xml'}", "-o", "junit_family=xunit1"),
+        *(("-n", str(workers), "--dist", "loadgroup") if workers else ()),
     ]
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import difflib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from conformance.errors import UsageError
 from conformance.features import BY_ID
@@ -60,9 +62,32 @@ class RunOptions(BaseModel):
         table = FAST_MODEL if kind == "fast" else REAL_MODEL
         return self.model or table.get(device, GPU_MODEL)
 
+    @classmethod
+    def of(cls, *, server_python: Sequence[str] = (), **given: Any) -> RunOptions:
+        """From what a person gave. Raises :class:`UsageError`.
+
+        ``server_python``: interpreters as ``PATH``, or ``CONNECTOR=PATH`` for one connector.
+        """
+        named = dict(item.split("=", 1) for item in server_python if "=" in item)
+        plain = [item for item in server_python if "=" not in item]
+        if len(plain) > 1:
+            raise UsageError(
+                f"--server-python: {plain} names more than one interpreter for all connectors; "
+                "write CONNECTOR=PATH for those that need their own"
+            )
+        if plain:
+            given["server_python"] = plain[0]
+        try:
+            return cls(server_pythons=named, **given).validated()
+        except ValidationError as problem:
+            raise UsageError(str(problem)) from problem
+
     def validated(self) -> RunOptions:
         """Itself, once every name in it is known. Raises :class:`UsageError`."""
-        self.chosen_profiles()
+        chosen = self.chosen_profiles()
+        for name in self.server_pythons:
+            if name not in chosen:
+                raise UsageError(_unknown("--server-python", name, list(chosen)))
         PortRange.parse(self.port_range)
         for feature in self.features:
             if feature not in BY_ID:

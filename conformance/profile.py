@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
-
 from pydantic.json_schema import SkipJsonSchema
 
 from conformance.placeholders import names_in, unknown_in

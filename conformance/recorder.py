@@ -127,6 +127,9 @@ def replay_line(cell: PlannedCell, options: RunOptions) -> str:
         parts += ["--real-model", "all"]
     if options.server_python != sys.executable:
         parts += ["--server-python", options.server_python]
+    if cell.profile.name in options.server_pythons:
+        own = options.server_pythons[cell.profile.name]
+        parts += ["--server-python", f"{cell.profile.name}={own}"]
     return shlex.join([*parts, "--seed", str(options.seed)])
 
 

@@ -1,0 +1,62 @@
+"""The options of a run for those who live in pytest: the same words as on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.options import RunOptions
+from conformance.serving.ports import DEFAULT_RANGE
+
+_REPEATABLE = ("connector", "feature", "check", "profile", "server-python")
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Declare them. ``--kv-options`` is how the command line hands over all of its own."""
+    add = parser.getgroup("kv-conformance").addoption
+    add("--connector", action="append", default=[], help="connector to try (repeatable)")
+    add("--feature", action="append", default=[], help="only checks of this feature (repeatable)")
+    add("--check", action="append", default=[], help="only this check id or pattern (repeatable)")
+    add("--profile", action="append", default=[], help="YAML profile of an own connector")
+    add("--model", default=None, help="model recipe, Hugging Face id or folder")
+    add("--real-model", default="auto", choices=("auto", "all", "none"))
+    add("--seed", type=int, default=0, help="prompts depend on it alone (default 0)")
+    add("--report", default="reports/runs/latest", help="folder for report.json and logs")
+    add(
+        "--server-python",
+        action="append",
+        default=[],
+        help="interpreter whose environment has vLLM, or CONNECTOR=interpreter (repeatable)",
+    )
+    add("--port-range", default=DEFAULT_RANGE, help=f"ports to lease (default {DEFAULT_RANGE})")
+    add("--start-timeout", type=float, default=420.0, help="seconds for servers to be ready")
+    add(
+        "--keep-going",
+        action="store_true",
+        help="try features of a connector that does not transfer",
+    )
+    add("--kv-options", default="", help="all options of a run as JSON, instead of single ones")
+    add("--kv-console", default="", help="own progress output: 'lines' or 'quiet'")
+
+
+def options_of(config: pytest.Config) -> RunOptions:
+    """The run's options. Raises :class:`UsageError` for a name that does not exist."""
+    get = config.getoption
+    if get("--kv-options"):
+        return RunOptions.model_validate_json(get("--kv-options")).validated()
+    given: dict[str, Any] = {
+        "connectors": get("--connector"),
+        "features": get("--feature"),
+        "checks": get("--check"),
+        "profiles": get("--profile"),
+        "model": get("--model"),
+        "real_model": get("--real-model"),
+        "seed": get("--seed"),
+        "report": Path(get("--report")),
+        "port_range": get("--port-range"),
+        "start_timeout_s": get("--start-timeout"),
+        "keep_going": get("--keep-going"),
+    }
+    return RunOptions.of(server_python=get("--server-python"), **given)

@@ -1,0 +1,136 @@
+"""What becomes of each result: judged where it was tried, recorded where all are seen.
+
+The process that tries the checks (pytest itself or an xdist worker) attaches a finished cell to
+each test report; the process that sees every report (pytest itself or xdist's controller)
+records it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import pytest
+
+from conformance.case import Case
+from conformance.console import Console
+from conformance.errors import ReportError
+from conformance.judge import judge
+from conformance.options import RunOptions
+from conformance.recorder import Recorder, planned
+from conformance.registry import PlannedCell
+from conformance.report import Cell, ServerStart, Timing
+from conformance.runtime import Runtime
+from conformance.verdict import ExitCode, Verdict, exit_code
+
+_SKIPPED = {Verdict.NOT_RUN, Verdict.UNSUPPORTED}
+
+
+def attach(
+    report: pytest.TestReport,
+    cell: PlannedCell,
+    made: Case | None,
+    problem: BaseException | None,
+    runtime: Runtime,
+) -> None:
+    """Judge a check that ended, and attach the cell to pytest's report."""
+    finished = _finished(cell, made, problem, report.duration, runtime.options)
+    if made and finished.verdict is not Verdict.PASS and not finished.log_excerpt:
+        finished.log_excerpt = runtime.log_excerpt()
+    runtime.gate.learn(cell, finished.verdict)
+    _set_outcome(report, finished)
+    extra: Any = report
+    extra.kv_connector = cell.profile.name
+    extra.kv_cell = finished.model_dump(mode="json")
+    extra.kv_servers = [start.model_dump(mode="json") for start in runtime.take_starts()]
+    extra.kv_timing = runtime.clock.timing().model_dump()
+
+
+def _finished(
+    cell: PlannedCell,
+    made: Case | None,
+    problem: BaseException | None,
+    duration_s: float,
+    options: RunOptions,
+) -> Cell:
+    result = planned(cell, options)
+    if made:
+        result.evidence = made.evidence
+    found = judge(problem, result.evidence)
+    result.verdict, result.message = found.verdict, found.message
+    result.log_excerpt = found.excerpt
+    result.duration_s = round(duration_s, 2)
+    return result
+
+
+def _set_outcome(report: pytest.TestReport, cell: Cell) -> None:
+    """Pytest's three outcomes, so that JUnit and exit codes agree with the verdict."""
+    if cell.verdict is Verdict.PASS:
+        report.outcome = "passed"
+    elif cell.verdict in _SKIPPED:
+        report.outcome = "skipped"
+        report.longrepr = (report.nodeid, 0, f"{cell.verdict}: {cell.message}")
+    else:
+        report.outcome = "failed"
+        report.longrepr = f"{cell.verdict}: {cell.message}\nreplay: {cell.replay}"
+
+
+class Results:
+    """Records results; registered where they are all seen, which is not in xdist's workers."""
+
+    def __init__(self, recorder: Recorder, console: Console) -> None:
+        self.recorder = recorder
+        self.console = console
+        self.unwritable = ""
+        self._session: pytest.Session | None = None
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Keep the session, to be able to stop it."""
+        self._session = session
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Put a cell that came with a test report into the run's report."""
+        extra: Any = report
+        if not hasattr(report, "kv_cell"):
+            return
+        for start in extra.kv_servers:
+            self.recorder.server(ServerStart.model_validate(start))
+        worker = getattr(report, "node", None)
+        if worker is not None:
+            self._worker_timing(worker, extra.kv_timing)
+        finished = Cell.model_validate(extra.kv_cell)
+        self.console.cell(extra.kv_connector, finished)
+        try:
+            self.recorder.cell(extra.kv_connector, finished)
+        except ReportError as problem:
+            # Results that cannot be kept are not worth the hours they take.
+            self.unwritable = str(problem)
+            if self._session:
+                self._session.shouldstop = str(problem)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """The last word of an xdist worker: its timing with the stop of its servers."""
+        output = getattr(node, "workeroutput", {})
+        if "kv_timing" in output:
+            self._worker_timing(node, output["kv_timing"])
+
+    def _worker_timing(self, node: Any, timing: dict[str, Any]) -> None:
+        self.recorder.worker_timing(node.gateway.id, Timing.model_validate(timing))
+
+    def finish(self, session: pytest.Session, runtime: Runtime) -> None:
+        """Write the last report and choose the exit code, once the servers are stopped."""
+        interrupted = session.exitstatus == pytest.ExitCode.INTERRUPTED
+        for start in runtime.take_starts():
+            self.recorder.server(start)
+        code = ExitCode.INTERRUPTED if interrupted else exit_code(self.recorder.report.verdicts())
+        try:
+            self.recorder.finish("interrupted" if interrupted else "finished")
+        except ReportError as problem:
+            self.unwritable = str(problem)
+        if self.unwritable or session.exitstatus == pytest.ExitCode.INTERNAL_ERROR:
+            code = ExitCode.HARNESS
+        if self.unwritable:
+            print(f"kv-conformance: {self.unwritable}", file=sys.stderr)
+        session.exitstatus = code
+        self.console.finish(self.recorder.report, self.recorder.folder, code)
