@@ -1,0 +1,90 @@
+"""A pytest plugin that writes one JSON line for each clause, as it starts and as it ends.
+
+Lines are written at once, so that a run that hangs or crashes still names its clause.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import inspect
+import json
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance.contracts.clause import DECLARED
+
+FORMAT = "contract-report"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Where the lines go, and how long a clause may take."""
+    parser.addoption("--contract-report", type=Path, help="file for one JSON line a clause")
+    parser.addoption("--contract-limit", type=float, default=120.0, help="seconds for one clause")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start writing, if asked to."""
+    path = config.getoption("--contract-report")
+    if path:
+        config.pluginmanager.register(Reporter(path, config.getoption("--contract-limit")))
+
+
+class Reporter:
+    """Writes the lines."""
+
+    def __init__(self, path: Path, limit_s: float) -> None:
+        self.file = path.open("a")
+        self.limit_s = limit_s
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """A clause starts. One that hangs ends the process: nothing else can stop a thread."""
+        self._write("started", item, "")
+        faulthandler.dump_traceback_later(self.limit_s, exit=True)
+        try:
+            return (yield)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """A clause ends, or what comes before or after it does not work."""
+        report: pytest.TestReport = yield
+        if report.when == "call" or not report.passed:
+            self._write(_verdict(report), item, _message(report))
+        return report
+
+    def _write(self, verdict: str, item: pytest.Item, message: str) -> None:
+        function = getattr(item, "function", None)
+        line = {
+            "class": getattr(getattr(item, "cls", None), "__name__", ""),
+            "clause": item.name.removeprefix("test_"),
+            "requirement": " ".join((inspect.getdoc(function) or "").split()),
+            "verdict": verdict,
+            "message": message,
+        }
+        self.file.write(json.dumps(line) + "\n")
+        self.file.flush()
+
+
+def _verdict(report: pytest.TestReport) -> str:
+    if hasattr(report, "wasxfail"):
+        return "xfail" if report.skipped else "xpass"
+    if report.skipped:
+        return "unsupported" if _message(report).startswith(DECLARED) else "not_run"
+    if report.passed:
+        return "pass"
+    return "fail" if report.when == "call" else "error"
+
+
+def _message(report: pytest.TestReport) -> str:
+    if report.passed:
+        return ""
+    if report.skipped and isinstance(report.longrepr, tuple):
+        return str(report.longrepr[2]).removeprefix("Skipped: ")
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = crash.message if crash else str(report.longrepr)
+    return " ".join(str(text).removeprefix("AssertionError: ").split("\nassert ")[0].split())

@@ -1,0 +1,1 @@
+"""vLLM's own implementations of what the contracts describe, each with what was found."""
