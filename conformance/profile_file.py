@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,13 @@ def load_profile(path: Path) -> Profile:
 
 def builtin_profiles() -> dict[str, Profile]:
     """The profiles shipped with the suite, by name."""
-    profiles = [load_profile(path) for path in sorted(PROFILE_FOLDER.glob("*.yaml"))]
-    return {profile.name: profile for profile in profiles}
+    return {profile.name: profile for profile in _shipped()}
+
+
+@cache
+def _shipped() -> tuple[Profile, ...]:
+    """Read once: options, plan and doctor all ask for them."""
+    return tuple(load_profile(path) for path in sorted(PROFILE_FOLDER.glob("*.yaml")))
 
 
 def _child(parent: Profile, name: str) -> Profile:

@@ -52,7 +52,8 @@ def running(log: Path, python: Path) -> Iterator[Server]:
     command = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
     command += ["--port", str(port.port), "--served-model-name", "model"]
     env = {faults.VARIABLE: "die_on_length:17"}
-    server = Server(ServerPlan("decode", "model", command, env, port, log))
+    plan = ServerPlan("decode server", command, env, log, role="decode", model="model", port=port)
+    server = Server(plan)
     server.start()
     try:
         wait_ready([server], 60)

@@ -11,9 +11,13 @@ from conformance import registry
 from conformance.errors import UsageError
 from conformance.features import BY_ID
 from conformance.options import RunOptions
+from conformance.profile import Profile
+from conformance.profile_file import builtin_profiles
 from conformance.registry import PlannedCell, all_checks, check, plan
 
 CHECKS = all_checks()
+PROFILES = builtin_profiles()
+NIXL = PROFILES["nixl"]
 REAL = {found.id for found in CHECKS if found.model == "real"}
 
 
@@ -25,8 +29,9 @@ def ids(cells: list[PlannedCell]) -> set[str]:
     return {cell.id for cell in cells}
 
 
-def test_cell_ids_are_unique_and_can_be_asked_for() -> None:
-    found = [name for one in CHECKS for name in one.cell_ids()]
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda profile: profile.name)
+def test_cell_ids_are_unique_and_can_be_asked_for(profile: Profile) -> None:
+    found = [name for one in CHECKS for name in one.cell_ids(profile)]
     assert len(found) == len(set(found)) > 30
     assert not [name for name in found if re.search(r"[*?\[\]'\n]", name)]
 
@@ -75,7 +80,7 @@ def test_the_first_paragraph_is_the_requirement(monkeypatch: pytest.MonkeyPatch)
 
     made = registry._CHECKS["a"]
     assert made.requirement == "A streamed answer is whole."
-    assert (made.level, made.model, made.cell_ids()) == ("extended", "fast", ["a/x", "a/y"])
+    assert (made.level, made.model, made.cell_ids(NIXL)) == ("extended", "fast", ["a/x", "a/y"])
     assert test_it.kv_check is made  # type: ignore[attr-defined]
 
 
@@ -103,8 +108,10 @@ def test_fast_deployments_come_first_and_share_a_reference(
 
 def test_every_case_on_every_connector_is_one_cell() -> None:
     cells = planned(real_model="all", connectors=["nixl", "example"])
-    everything = {name for found in CHECKS for name in found.cell_ids()}
     for connector in ("nixl", "example"):
+        profile = PROFILES[connector]
+        applied = [found for found in CHECKS if found.applies(profile)]
+        everything = {name for found in applied for name in found.cell_ids(profile)}
         mine = [cell.id for cell in cells if cell.profile.name == connector]
         assert len(mine) == len(everything)
         assert set(mine) == everything
@@ -127,9 +134,9 @@ def test_a_feature_selects_its_checks() -> None:
 def test_a_pattern_selects_checks_or_single_cells() -> None:
     nixl = {"connectors": ["nixl"], "real_model": "all"}
     lengths = next(found for found in CHECKS if found.feature == "prompt-length")
-    assert ids(planned(checks=[lengths.id], **nixl)) == set(lengths.cell_ids())
+    assert ids(planned(checks=[lengths.id], **nixl)) == set(lengths.cell_ids(NIXL))
     assert ids(planned(checks=["transfer/*"], **nixl)) == {"transfer/completion", "transfer/chat"}
-    one = lengths.cell_ids()[0]
+    one = lengths.cell_ids(NIXL)[0]
     assert ids(planned(checks=[one, "transfer/chat"], **nixl)) == {one, "transfer/chat"}
 
 
