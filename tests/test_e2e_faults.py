@@ -39,7 +39,7 @@ def kv(suite: Suite) -> Ended:
     names = (*KV, "length/B+1", "length/2B+1")
     chosen = [part for name in names for part in ("--check", name)]
     fault = ",".join(f"{fault}@{check}" for check, fault in KV.items())
-    return suite.run(*BOTH, *chosen, fault=fault, name="kv")
+    return suite.run(*BOTH, *chosen, "--keep-going", fault=fault, name="kv")
 
 
 @pytest.mark.parametrize("connector", ["example", "nixl"])

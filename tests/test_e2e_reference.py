@@ -18,6 +18,7 @@ LENGTHS = ("--check", "length/B", "--check", "length/B+1", "--check", "length/2B
 RUNS = {
     "reference:die_at_start": ("--check", "length/B"),
     "reference:die_on_length:17": LENGTHS,
+    "reference:hang_at_start": ("--check", "start/ready", "--start-timeout", "2"),
 }
 
 
@@ -44,6 +45,14 @@ def test_death_while_starting(runs: dict[str, Running]) -> None:
     for verdict, message in outcomes(ended):
         assert verdict is Verdict.ERROR
         assert "the reference server died while starting: RuntimeError: boom" in message
+
+
+def test_a_hang_while_starting_blames_nobody(runs: dict[str, Running]) -> None:
+    ended = runs["reference:hang_at_start"].wait()
+    ((verdict, message),) = outcomes(ended)
+    assert verdict is Verdict.ERROR
+    assert "was not ready within 2 s" in message
+    assert ended.code == 3
 
 
 def test_death_at_a_request_is_an_error_of_that_cell(runs: dict[str, Running]) -> None:

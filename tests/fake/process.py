@@ -19,10 +19,12 @@ import openai.resources.completions  # noqa: F401 (both for the processes forked
 
 import matrix  # noqa: F401
 from conformance import cli
+from conformance.profile_file import builtin_profiles
 from conformance.registry import all_checks
 from fake import faults
 
 all_checks()
+builtin_profiles()
 _FORK = multiprocessing.get_context("fork")
 
 

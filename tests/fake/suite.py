@@ -38,7 +38,9 @@ class Suite:
     def start(self, *arguments: str, fault: str = "", name: str = "report") -> Running:
         """The same, without waiting."""
         folder = self.root / name
-        given = ["--server-python", str(self.python), "--model", str(self.model)]
+        given = ["--model", str(self.model)]
+        if "--server-python" not in arguments:
+            given += ["--server-python", str(self.python)]
         given += ["--real-model", "none", "--report", str(folder)]
         return self.command("run", *given, *arguments, fault=fault, folder=folder)
 
