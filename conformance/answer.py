@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Json = dict[str, Any]
+REFERENCE = "the reference"
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,8 @@ class Answer:
     """One finished answer.
 
     ``logprobs`` and ``margins`` run parallel to ``token_ids``, in nats; a margin is the gap
-    between the two likeliest tokens, infinite where the server gave only one.
+    between the two likeliest tokens, infinite where the server gave only one. ``given_by``: who
+    answered, where that answer is what another's has to equal.
     """
 
     text: str
@@ -26,6 +28,7 @@ class Answer:
     usage: Json
     kv_transfer_params: Json | None = None
     raw: Json = field(default_factory=dict, repr=False)
+    given_by: str = REFERENCE
 
     @property
     def prompt_tokens(self) -> int:

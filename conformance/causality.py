@@ -10,11 +10,12 @@ from conformance.answer import Answer
 from conformance.client import Body
 from conformance.damage import permute_elements
 from conformance.evidence import Outcome, Rung, Step
-from conformance.handoffs import NOTHING
+from conformance.handoffs import NOTHING, Handed
 from conformance.pair import Ask, Pair, completion
 from conformance.parity import compare
 
 VARIANT = 2
+OUT_OF_REACH = "the folder of a pair that was running already is not the suite's to touch"
 Figures = dict[str, object]
 
 
@@ -26,12 +27,22 @@ def causality(pair: Pair, ask: Ask, promised: int) -> Step:
     clean = pair.expected(ask.endpoint, body)
     if clean.prompt_tokens < 2:
         return _step(Outcome.NOT_APPLICABLE, "decode computes the only token itself", {})
-    if pair.profile.causality.method == "none":
-        figures: Figures = {"excuse": True}
-        return _step(Outcome.NOT_APPLICABLE, pair.profile.causality.why or "", figures)
+    obstacle = _obstacle(pair)
+    if obstacle is not None:
+        return _step(Outcome.NOT_APPLICABLE, obstacle, {"excuse": True})
     if pair.profile.causality.method == "damage_files":
         return _damaged(pair, ask, body, clean)
     return _swapped(pair, ask, body, clean)
+
+
+def _obstacle(pair: Pair) -> str | None:
+    """Why decode cannot be made to see other KV here; ``None`` where it can."""
+    way = pair.profile.causality
+    if way.method == "none":
+        return way.why or ""
+    if way.method == "damage_files" and way.dir not in pair.folders:
+        return f"it takes damage to stored files, and {OUT_OF_REACH}"
+    return pair.no_swap if way.method == "swap_params" else None
 
 
 def _damaged(pair: Pair, ask: Ask, body: Body, clean: Answer) -> Step:
@@ -54,7 +65,7 @@ def _swapped(pair: Pair, ask: Ask, body: Body, clean: Answer) -> Step:
     must go on exactly as the donor does.
     """
     donor = pair.prompts.sibling(list(clean.prompt_token_ids), ask.subject, "donor")
-    _, handed = pair.prefill_leg("completions", completion(donor, max_tokens=1))
+    handed = _donated(pair, ask, body, donor)
     if ask.reuse_ids:
         handed = handed.with_ids(clean.prompt_token_ids)
     answer, _ = pair.decode_leg(ask.endpoint, body, handed)
@@ -63,6 +74,13 @@ def _swapped(pair: Pair, ask: Ask, body: Body, clean: Answer) -> Step:
         donated = pair.expected("completions", {**body, "prompt": donor})
         figures["follows_donor"] = compare(donated, answer, pair.model.dtype).equal
     return _changed(pair, clean, answer, figures, "another prompt's KV")
+
+
+def _donated(pair: Pair, ask: Ask, body: Body, donor: list[int]) -> Handed:
+    """What decode would be given for the donor's prompt."""
+    if ask.endpoint == "completions" or not pair.handoff(pair.place).same_request_id:
+        return pair.prefill_leg("completions", completion(donor, max_tokens=1))[1]
+    return pair.prefill_leg(ask.endpoint, body, ids=donor)[1]
 
 
 def _changed(pair: Pair, clean: Answer, answer: Answer, figures: Figures, cause: str) -> Step:

@@ -54,6 +54,10 @@ class ForeignTraffic(SuiteError):
     """Counters moved by more than our own requests: no delta can be believed."""
 
 
+class Unsettled(SuiteError):
+    """A server never counted a request that was answered: no delta can be believed."""
+
+
 class ReferenceFailed(SuiteError):
     """The reference server did not answer: the harness's trouble, not the connector's."""
 

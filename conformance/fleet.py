@@ -5,18 +5,17 @@ Never two pairs at once: idle NIXL workers spin at 100 %, and two cores hold one
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from conformance.answer import Answer
 from conformance.client import Client
 from conformance.clock import RunClock
 from conformance.crashes import CrashLedger
-from conformance.errors import CheckFailed, ReferenceFailed, ServerStartError, SuiteError
+from conformance.errors import ServerStartError, SuiteError
 from conformance.handoffs import Place, handoff_named
 from conformance.models import Model
 from conformance.options import RunOptions
-from conformance.pair import Pair, completion
-from conformance.parity import compare
+from conformance.oracle import Reference, must_be_sensitive
+from conformance.pair import Pair
 from conformance.profile import Profile
 from conformance.prompts import Prompts
 from conformance.serving.deployment import PAIR, TRIAL, Deployment, Key, Shape
@@ -27,11 +26,12 @@ START_FAILURES_ENOUGH = 2
 
 
 @dataclass
-class _Reference:
+class _Running:
+    """A reference that runs."""
+
     deployment: Deployment
-    client: Client
+    oracle: Reference
     prompts: Prompts
-    remembered: dict[str, Answer] = field(default_factory=dict)
 
 
 class Fleet:
@@ -45,7 +45,7 @@ class Fleet:
         self._clock = clock
         self._ledger = ledger
         self._models: dict[str, Model] = {}
-        self._references: dict[str, _Reference] = {}
+        self._references: dict[str, _Running] = {}
         self._pairs: list[Pair] = []
         self._clients: list[Client] = []
         self._deployment: Deployment | None = None
@@ -130,11 +130,11 @@ class Fleet:
             model, profile, key.shape, and_reference=alone
         )
         if fresh:
-            remembered = known.remembered if known else {}
             client = self._client(fresh.key, fresh.references[0])
+            oracle = Reference(client, known.oracle.remembered if known else {})
             prompts = Prompts(client, self._options.seed)
-            self._references[model.name] = _Reference(fresh, client, prompts, remembered)
-            _must_be_sensitive(client, prompts, model)
+            self._references[model.name] = _Running(fresh, oracle, prompts)
+            must_be_sensitive(Reference(client), prompts, model.name, model.dtype)
         self._assemble(profile, model, self._deployment)
 
     def _drop_other_references(self, model_name: str) -> None:
@@ -144,7 +144,7 @@ class Fleet:
     def _drop_reference(self, model_name: str) -> None:
         reference = self._references.pop(model_name)
         with self._clock.span("startup"):
-            reference.client.close()
+            reference.oracle.client.close()
             reference.deployment.stop()
 
     def _assemble(self, profile: Profile, model: Model, deployment: Deployment) -> None:
@@ -160,11 +160,10 @@ class Fleet:
                 model=model,
                 prefill=clients[p],
                 decode=clients[d],
-                reference=reference.client,
+                oracle=reference.oracle,
                 prompts=reference.prompts,
                 folders=deployment.folders,
                 token_budget=TOKEN_BUDGET,
-                remembered=reference.remembered,
             )
             for p in deployment.prefills
             for d in deployment.decodes
@@ -180,19 +179,3 @@ class Fleet:
             with self._clock.span("startup"):
                 self._deployment.stop()
         self._deployment, self._clients, self._pairs = None, [], []
-
-
-def _must_be_sensitive(client: Client, prompts: Prompts, model: Model) -> None:
-    """A model that answers alike whatever it is asked can prove nothing."""
-    try:
-        one, other = (
-            client.ask("completions", completion(prompts.tokens(40, "sensitivity", arm), 4))
-            for arm in (1, 2)
-        )
-    except CheckFailed as problem:
-        raise ReferenceFailed(f"the reference cannot answer: {problem}") from problem
-    if compare(one, other, model.dtype).equal:
-        raise SuiteError(
-            f"model {model.name} gives the same answer to different prompts, so no answer can "
-            "prove anything: choose another with --model"
-        )

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from conformance.answer import Answer, Transcript
-from conformance.causality import causality
+from conformance.answer import REFERENCE, Answer, Transcript
+from conformance.causality import OUT_OF_REACH, causality
 from conformance.client import Body
 from conformance.evidence import Outcome, Proof, Rung, Step
 from conformance.metrics import Meter, TokenSources
@@ -93,9 +93,11 @@ def movement(pair: Pair, exchange: Exchange, stored: int, promised: int) -> Step
 
     ``stored``: bytes that appeared in the profile's shared folders meanwhile.
     """
-    records = pair.profile.movement
-    if not records:
+    if not pair.profile.movement:
         return excused(Rung.MOVEMENT, "the connector keeps no record of bytes or operations")
+    records = [r for r in pair.profile.movement if not r.files or r.files in pair.folders]
+    if not records:
+        return excused(Rung.MOVEMENT, f"it shows in files only, and {OUT_OF_REACH}")
     moved = {_label(record): _moved(exchange, record, stored) for record in records}
     summary = ", ".join(f"{label}: {amount:.0f}" for label, amount in moved.items())
     figures: dict[str, object] = dict(moved)
@@ -110,13 +112,16 @@ def parity(expected: Answer, seen: Answer, dtype: str) -> Step:
     """Step 4: the answer is the reference's, token by token."""
     found = compare(expected, seen, dtype)
     figures = found.figures()
+    by = "" if expected.given_by == REFERENCE else f", against {expected.given_by}"
+    if by:
+        figures["oracle"] = expected.given_by
     if found.equal:
-        return _step(Rung.PARITY, Outcome.HELD, found.describe(), figures)
+        return _step(Rung.PARITY, Outcome.HELD, found.describe() + by, figures)
     figures |= {
         "expected_token_ids": list(expected.token_ids[:32]),
         "seen_token_ids": list(seen.token_ids[:32]),
     }
-    summary = f"not the reference's answer: {found.describe()}"
+    summary = f"not the reference's answer: {found.describe()}{by}"
     return _step(Rung.PARITY, Outcome.BROKEN, summary, figures)
 
 
@@ -138,8 +143,8 @@ def control(pair: Pair, ask: Ask) -> Step:
 
 def bytes_stored(pair: Pair) -> int:
     """Bytes now in the folders where the profile says that movement shows."""
-    folders = {record.files for record in pair.profile.movement if record.files}
-    return sum(sum(pair.stored_files(folder).values()) for folder in folders)
+    folders = {record.files for record in pair.profile.movement if record.files in pair.folders}
+    return sum(sum(pair.stored_files(folder).values()) for folder in folders if folder)
 
 
 def excused(name: Rung, why: str, figures: dict[str, object] | None = None) -> Step:

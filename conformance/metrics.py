@@ -10,7 +10,7 @@ from typing import Protocol
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from conformance.errors import ForeignTraffic, SuiteError
+from conformance.errors import ForeignTraffic, SuiteError, Unsettled
 from conformance.transport import tls
 
 Labels = frozenset[tuple[str, str]]
@@ -93,10 +93,10 @@ def parse(text: str) -> Counters:
     )
 
 
-def scrape(url: str) -> Counters:
+def scrape(url: str, headers: dict[str, str] | None = None) -> Counters:
     """One reading of a server. Raises :class:`SuiteError` when there is none to be had."""
     try:
-        answer = _http().get(f"{url}/metrics")
+        answer = _http().get(f"{url}/metrics", headers=headers)
         answer.raise_for_status()
     except httpx.HTTPError as problem:
         raise SuiteError(f"{url}/metrics cannot be read: {problem}") from problem
@@ -142,7 +142,7 @@ class Meter:
         """The settled difference. ``moved``: samples that may come late and are waited for.
 
         Raises :class:`ForeignTraffic` when more requests finished than were ours, and
-        :class:`SuiteError` when the counters never account for them.
+        :class:`Unsettled` when the counters never account for them.
         """
         late = time.monotonic() + SETTLE_LIMIT_S / 5
         now = _accounted(self.source).minus(self.before)
@@ -168,11 +168,12 @@ def _accounted(source: Metered) -> Counters:
             source.uncertain = True
             raise ForeignTraffic(
                 f"{finished} requests finished where {source.answered} of ours were answered: "
-                "other traffic is on this server, so no counter can be believed"
+                "other traffic is on this server, so no counter can be believed; keep everybody "
+                "else off the pair (take it out of its load balancer) and try again"
             )
         if time.monotonic() > deadline:
             source.uncertain = True
-            raise SuiteError(
+            raise Unsettled(
                 f"counters did not settle in {SETTLE_LIMIT_S:.0f} s: {FINISHED} is {finished}, "
                 f"but should be {source.answered}"
             )

@@ -1,26 +1,24 @@
-"""A prefill/decode pair and its reference, as a check talks to them."""
+"""A prefill/decode pair and its oracle, as a check talks to them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from conformance.answer import Answer, Transcript
+from conformance.bodies import chat, completion, greedy, prefill_body, unstreamed
 from conformance.client import Body, Client, Endpoint
-from conformance.errors import CheckFailed, ReferenceFailed
 from conformance.handoffs import NOTHING, Handed, Handoff, Maker, Place
 from conformance.metrics import Counters, Meter
 from conformance.models import Model
+from conformance.oracle import Oracle
 from conformance.profile import Profile
 from conformance.prompts import Prompts
 from conformance.stores import Stores
 
-# A prefill leg asks for one token and must not carry what contradicts that, or what only makes
-# sense for the answer the client sees.
-_NOT_FOR_PREFILL = ("min_tokens", "min_completion_tokens", "stream_options", "stream", "n")
+__all__ = ["Ask", "Exchange", "Legs", "Pair", "chat", "completion", "greedy", "unstreamed"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,11 @@ class Exchange:
 
 @dataclass
 class Pair:
-    """Prefill, decode and reference server of one deployment."""
+    """One prefill and one decode instance, and who says what they should answer.
+
+    ``folders``: the profile's shared folders that are within reach, by name. ``token_budget``:
+    tokens that one scheduler step may compute, where that is known.
+    """
 
     profile: Profile
     handoff: Maker
@@ -71,43 +73,40 @@ class Pair:
     model: Model
     prefill: Client
     decode: Client
-    reference: Client
+    oracle: Oracle
     prompts: Prompts
     folders: dict[str, Path]
-    token_budget: int
-    remembered: dict[str, Answer]
+    token_budget: int | None
 
     @property
     def block_size(self) -> int:
         """Tokens per KV block on decode, as read from the server."""
         return self.decode.server.block_size
 
-    def clients(self) -> tuple[Client, Client, Client]:
-        """All three."""
-        return self.prefill, self.decode, self.reference
+    @property
+    def no_swap(self) -> str | None:
+        """Why decode cannot be given another prompt's handoff; ``None`` where it can."""
+        return None
+
+    def clients(self) -> tuple[Client, ...]:
+        """Everybody that is talked to."""
+        return self.prefill, self.decode, *self.oracle.clients
 
     def expected(self, endpoint: Endpoint, body: Body) -> Answer:
-        """The reference's unstreamed answer; asked once per run, since it is greedy and seeded.
+        """The oracle's answer. Raises :class:`ReferenceFailed`."""
+        return self.oracle.expected(endpoint, unstreamed(body))
 
-        Raises :class:`ReferenceFailed`: without an oracle nothing can be said of a connector.
-        """
-        body = unstreamed(body)
-        key = repr((endpoint, sorted(body.items(), key=lambda item: item[0])))
-        if key not in self.remembered:
-            try:
-                self.remembered[key] = self.reference.ask(endpoint, body)
-            except CheckFailed as problem:
-                raise ReferenceFailed(f"no answer to compare with: {problem}") from problem
-        return self.remembered[key]
-
-    def prefill_leg(self, endpoint: Endpoint, body: Body) -> tuple[Answer, Handed]:
+    def prefill_leg(
+        self, endpoint: Endpoint, body: Body, ids: Sequence[int] = ()
+    ) -> tuple[Answer, Handed]:
         """The first leg, and what the second is given. Raises :class:`HandoffBroken`.
 
-        Returns once the KV can be read, where the profile says how that shows.
+        Returns once the KV can be read, where the profile says how that shows. ``ids``: P is
+        to prefill these instead of the chat's messages.
         """
         way = self.handoff(self.place)
         stored = self._stores()
-        answer = self._ask_prefill(way, endpoint, body)
+        answer = self._ask_prefill(way, endpoint, body, ids)
         if stored is not None and self._promised(answer):
             stored.wait()
         return answer, way.handed(answer.kv_transfer_params)
@@ -141,8 +140,12 @@ class Pair:
             second, transcript = self.decode_leg(ask.endpoint, body, handed, stream=ask.stream)
             return Legs(first.result(), second, transcript)
 
-    def _ask_prefill(self, way: Handoff, endpoint: Endpoint, body: Body) -> Answer:
-        whole = Handed(way.prefill_params()).into(prefill_body(endpoint, body))
+    def _ask_prefill(
+        self, way: Handoff, endpoint: Endpoint, body: Body, ids: Sequence[int] = ()
+    ) -> Answer:
+        asked = Handed(way.prefill_params())
+        asked = asked.with_ids(ids) if ids else asked
+        whole = asked.into(prefill_body(endpoint, body))
         return self.prefill.ask(endpoint, whole, way.headers())
 
     def _stores(self) -> Stores | None:
@@ -177,39 +180,3 @@ class Pair:
         """Files under a shared folder of the profile, with their sizes in bytes."""
         root = self.folders[folder]
         return {path: path.stat().st_size for path in root.rglob("*") if path.is_file()}
-
-
-def prefill_body(endpoint: Endpoint, body: Body) -> Body:
-    """A client's request as a router would send it to P: one token, once, not streamed."""
-    one = {key: value for key, value in body.items() if key not in _NOT_FOR_PREFILL}
-    one |= {"max_tokens": 1, "n": 1, "stream": False}
-    if endpoint == "chat/completions":
-        one["max_completion_tokens"] = 1
-    return one
-
-
-def unstreamed(body: Body) -> Body:
-    """The body without what is an error in a request that does not stream."""
-    return {key: value for key, value in body.items() if key not in ("stream", "stream_options")}
-
-
-def greedy(**fields: Any) -> Body:
-    """Fields every compared request shares: greedy, seeded, ids and log-probabilities back."""
-    return {
-        "temperature": 0.0,
-        "seed": 0,
-        "return_token_ids": True,
-        "return_tokens_as_token_ids": True,
-        **fields,
-    }
-
-
-def completion(prompt: list[int] | str, max_tokens: int = 12, **fields: Any) -> Body:
-    """A ``/v1/completions`` body that can be compared."""
-    return greedy(prompt=prompt, max_tokens=max_tokens, logprobs=2, **fields)
-
-
-def chat(content: str, max_tokens: int = 12, **fields: Any) -> Body:
-    """A ``/v1/chat/completions`` body of one user message that can be compared."""
-    messages = [{"role": "user", "content": content}]
-    return greedy(messages=messages, max_tokens=max_tokens, logprobs=True, top_logprobs=2, **fields)

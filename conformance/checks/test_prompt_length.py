@@ -7,6 +7,7 @@ Real ones: k·B+1 never hits (vllm#40684); only the first chunk of a chunked pre
 from dataclasses import dataclass
 
 from conformance.case import Case
+from conformance.errors import NotHere
 from conformance.pair import Ask, completion
 from conformance.registry import check
 
@@ -46,7 +47,7 @@ def test_every_prompt_length_transfers(case: Case) -> None:
     Lengths are exact, in tokens, around the block size B that the server reports and above the
     token budget T of one scheduler step (chunked prefill).
     """
-    length = LENGTHS[case.name].of(case.block, case.pair.token_budget)
+    length = LENGTHS[case.name].of(case.block, _budget(case))
     case.saw("prompt length in tokens", length)
     case.prove(
         Ask(
@@ -55,3 +56,15 @@ def test_every_prompt_length_transfers(case: Case) -> None:
             lambda variant: completion(case.ids(length, variant), max_tokens=8),
         )
     )
+
+
+def _budget(case: Case) -> int:
+    """Tokens of one scheduler step; 0 for a length that does not depend on it."""
+    if not LENGTHS[case.name].budgets:
+        return 0
+    if case.pair.token_budget is None:
+        raise NotHere(
+            "a server does not tell its token budget (--max-num-batched-tokens), and this pair was "
+            "running already"
+        )
+    return case.pair.token_budget
