@@ -21,6 +21,7 @@ def compose(parent: Profile, children: list[Profile]) -> Profile:
     shown, and every child's own record has to move.
     """
     parts = [_own_leases(child) for child in children]
+    everyone = [parent, *parts]
     return parent.model_copy(
         update={
             "parts": tuple(parts),
@@ -29,11 +30,11 @@ def compose(parent: Profile, children: list[Profile]) -> Profile:
             "causality": parts[0].causality,
             "movement": tuple(record for part in parts for record in part.movement),
             "settle": next((part.settle for part in parts if part.settle), None),
-            "daemons": tuple(daemon for part in parts for daemon in part.daemons),
-            "files": {name: text for part in parts for name, text in part.files.items()},
-            "packages": tuple(dict.fromkeys(name for part in parts for name in part.packages)),
+            "daemons": tuple(daemon for one in everyone for daemon in one.daemons),
+            "files": {name: text for one in everyone for name, text in one.files.items()},
+            "packages": tuple(dict.fromkeys(name for one in everyone for name in one.packages)),
             "python_path": tuple(
-                dict.fromkeys(path for part in [parent, *parts] for path in part.python_path)
+                dict.fromkeys(path for one in everyone for path in one.python_path)
             ),
             "prefill": _joined(parent, parts, "prefill"),
             "decode": _joined(parent, parts, "decode"),
@@ -43,7 +44,7 @@ def compose(parent: Profile, children: list[Profile]) -> Profile:
 
 def _own_leases(child: Profile) -> Profile:
     prefix = f"{child.name}-"
-    fields = child.model_dump(exclude={"parts", "path", "digest"})
+    fields = child.model_dump(exclude={"path", "digest"})
     renewed = Profile.model_validate(renamed(fields, prefix))
     movement = tuple(
         record.model_copy(update={"files": prefix + record.files}) if record.files else record
@@ -79,7 +80,7 @@ def _joined(parent: Profile, parts: list[Profile], role: Role) -> Instance:
     env: dict[str, str] = dict(own.env)
     for part in parts:
         for name, value in part.instance(role).env.items():
-            if env.setdefault(name, value) != value:
+            if name not in own.env and env.setdefault(name, value) != value:
                 raise UsageError(
                     f"profile {parent.path}: children: {part.name} sets {role}.env.{name} to "
                     f"{value!r}, and {env[name]!r} is set already; children of one connector "
