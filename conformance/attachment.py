@@ -16,6 +16,14 @@ API_KEY_VARIABLE = "KV_CONFORMANCE_API_KEY"
 WITH_SECRETS = {"secrets": True}
 
 
+ONE_PROCESS = (
+    "a running pair is tried by one process, since its counters have to be ours alone: leave "
+    "-n / --workers out"
+)
+_SECRET_OPTIONS = ("--api-key", "--header", "--kv-options")
+_KEPT_BACK = "…"
+
+
 class Attachment(BaseModel):
     """URLs of running servers. The key and the headers never reach a report.
 
@@ -49,6 +57,19 @@ class Attachment(BaseModel):
         key = given or os.environ.get(API_KEY_VARIABLE)
         own = {name: value.get_secret_value() for name, value in self.headers.items()}
         return ({"Authorization": f"Bearer {key}"} if key else {}) | own
+
+    def words(self) -> list[str]:
+        """The options that attach to it again, without what is secret in them."""
+        words = ["--prefill-url", self.prefill_url, "--decode-url", self.decode_url]
+        if self.reference_url:
+            words += ["--reference-url", self.reference_url]
+        if self.router_url:
+            words += ["--router-url", self.router_url]
+        for name in self.headers:
+            words += ["--header", f"{name}: {_KEPT_BACK}"]
+        for name, port in self.handoff_ports.items():
+            words += ["--handoff-port", f"{name}={port}"]
+        return words
 
     @classmethod
     def of(
@@ -85,6 +106,22 @@ _NEEDS_BOTH = (
     "give --prefill-url and --decode-url together: a running pair is both, and --reference-url, "
     "--router-url, --api-key, --header and --handoff-port only make sense with them"
 )
+
+
+def without_secrets(command: Sequence[str]) -> list[str]:
+    """A command line with the values of its secret options kept back."""
+    kept: list[str] = []
+    hidden = False
+    for word in command:
+        name, equals, _ = word.partition("=")
+        if hidden:
+            kept.append(_KEPT_BACK)
+        elif equals and name in _SECRET_OPTIONS:
+            kept.append(f"{name}={_KEPT_BACK}")
+        else:
+            kept.append(word)
+        hidden = not hidden and word in _SECRET_OPTIONS
+    return kept
 
 
 def _url(option: str, given: str) -> str:

@@ -1,4 +1,4 @@
-"""The command line: doctor, plan, run, replay, matrix."""
+"""The command line: doctor, plan, run, replay, contract, matrix."""
 
 from __future__ import annotations
 
@@ -10,12 +10,25 @@ import pytest
 import typer
 
 from conformance import __version__, doctor, planner
+from conformance.attached_options import (
+    ApiKey,
+    DecodeUrl,
+    HandoffPort,
+    Header,
+    PrefillUrl,
+    ReferenceUrl,
+    RouterUrl,
+)
+from conformance.attachment import ONE_PROCESS, WITH_SECRETS, Attachment
+from conformance.contract_command import contract
 from conformance.errors import ReportError, SuiteError, UsageError
 from conformance.options import RunOptions
+from conformance.probe_command import probe
 from conformance.registry import CHECKS_FOLDER, plan
 from conformance.report import Report, load
 from conformance.serving.engine import inspect
 from conformance.serving.ports import DEFAULT_RANGE
+from conformance.site import site_of
 from conformance.verdict import ExitCode
 
 EXIT_CODES = """
@@ -54,7 +67,14 @@ RealModel = Annotated[
     str,
     typer.Option(help="Real-model checks: auto (where the profile asks for them), all or none."),
 ]
-Seed = Annotated[int, typer.Option(help="Prompts depend on it alone.")]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        help="Prompts depend on it alone. Default: 0; on a running pair another each time, since "
+        "prompts that it has seen are in its caches.",
+        show_default=False,
+    ),
+]
 ServerPython = Annotated[
     list[str],
     typer.Option(
@@ -131,7 +151,7 @@ def run(
     model: ModelName = None,
     real_model: RealModel = "auto",
     keep_going: KeepGoing = False,
-    seed: Seed = 0,
+    seed: Seed = None,
     report: Annotated[
         Path, typer.Option(help="Folder for report.json, junit.xml, logs and the matrix.")
     ] = Path("reports/runs/latest"),
@@ -144,8 +164,21 @@ def run(
         int, typer.Option("--workers", "-n", help="Deployments at once (pytest-xdist).")
     ] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the summary.")] = False,
+    prefill_url: PrefillUrl = None,
+    decode_url: DecodeUrl = None,
+    reference_url: ReferenceUrl = None,
+    router_url: RouterUrl = None,
+    api_key: ApiKey = None,
+    header: Header = [],  # noqa: B006
+    handoff_port: HandoffPort = [],  # noqa: B006
 ) -> None:
-    """Launch the pairs, try the checks, write the report and the matrix."""
+    """Launch the pairs, try the checks, write the report and the matrix.
+
+    With --prefill-url and --decode-url nothing is launched: the checks that need no restart are
+    tried on the pair that runs there. Keep other traffic off it meanwhile, for its counters are
+    the evidence. Without --reference-url decode itself, asked without the handoff, says what the
+    right answer is.
+    """
     options = RunOptions.of(
         connectors=connector,
         features=feature,
@@ -159,6 +192,15 @@ def run(
         server_python=server_python,
         port_range=port_range,
         start_timeout_s=start_timeout,
+        attachment=Attachment.of(
+            prefill_url,
+            decode_url,
+            reference_url=reference_url,
+            router_url=router_url,
+            api_key=api_key,
+            headers=header,
+            handoff_ports=handoff_port,
+        ),
     )
     raise typer.Exit(_run(options, workers=workers, quiet=quiet))
 
@@ -186,10 +228,16 @@ def replay(
         "real_model": "all",
         "report": folder,
     }
+    if given.get("attachment"):
+        given["seed"] = None  # the pair has seen the run's prompts
     own = given.pop("server_pythons", {}).get(name)
     used = server_python or own or given["server_python"]
     given["server_python"] = [used]
     raise typer.Exit(_run(RunOptions.of(**given), workers=0, quiet=False))
+
+
+app.command()(contract)
+app.command()(probe)
 
 
 @app.command()
@@ -208,7 +256,11 @@ def matrix(
 
 def _run(options: RunOptions, *, workers: int, quiet: bool) -> int:
     """The same run that pytest would do, with our own console; then the matrix."""
-    plan(options, inspect(options.server_python).device)
+    if options.attachment and workers:
+        raise UsageError(ONE_PROCESS)
+    site = site_of(options)
+    options = site.options
+    plan(options, site.engines.default.device)
     _must_be_writable(options.report)
     code = pytest.main(_pytest_arguments(options, workers=workers, quiet=quiet))
     if code in (ExitCode.CONFORMANT, ExitCode.NOT_CONFORMANT, ExitCode.HARNESS):
@@ -221,7 +273,7 @@ def _pytest_arguments(options: RunOptions, *, workers: int, quiet: bool) -> list
         *(str(CHECKS_FOLDER), "-p", "conformance.plugin"),
         *("-p", "no:cacheprovider", "-p", "no:terminal"),
         *("-c", str(CHECKS_FOLDER / "pytest.ini"), "--rootdir", str(CHECKS_FOLDER)),
-        *("--kv-options", options.model_dump_json()),
+        *("--kv-options", options.model_dump_json(context=WITH_SECRETS)),
         *("--kv-console", "quiet" if quiet else "lines"),
         *(f"--junitxml={options.report / 'junit.xml'}", "-o", "junit_family=xunit1"),
         *(("-n", str(workers), "--dist", "loadgroup") if workers else ()),

@@ -14,7 +14,7 @@ import openai
 from conformance.answer import Answer, Transcript, from_response
 from conformance.clock import RunClock
 from conformance.crashes import CrashLedger, fingerprint
-from conformance.errors import CheckFailed, ServerDied
+from conformance.errors import CheckFailed, EnvironmentProblem, ServerDied
 from conformance.metrics import Counters
 from conformance.serving.served import Served
 from conformance.transport import tls
@@ -79,7 +79,7 @@ class Client:
         try:
             with self.clock.span("request"):
                 found = self._create(endpoint, body, rest, headers)
-            self._count(1)
+            self.count(1)
         except openai.APIStatusError as problem:
             raise self._rejected(request, problem.status_code, problem.body) from problem
         except openai.APIConnectionError as problem:
@@ -111,7 +111,7 @@ class Client:
                     response.read()
                     raise self._rejected(request, response.status_code, _body_of(response))
                 found = _read_events(response.iter_lines())
-            self._count(1)
+            self.count(1)
             return found
         except httpx.TransportError as problem:
             raise self._lost(request, problem) from problem
@@ -127,18 +127,26 @@ class Client:
                 found = self._http.post(
                     f"/v1/{endpoint}", json=whole, headers=self._headers(headers)
                 )
-            self._count(found.status_code < 400)
+            self.count(found.status_code < 400)
             return found
         except httpx.TransportError as problem:
             raise self._lost(request, problem) from problem
 
     def tokenize(self, text: str) -> list[int]:
-        """Token ids of a text, by the server's own tokenizer, without special tokens."""
+        """Token ids of a text, by the server's own tokenizer, without special tokens.
+
+        Raises :class:`EnvironmentProblem`.
+        """
         body = {"model": self.server.model, "prompt": text, "add_special_tokens": False}
-        with self.clock.span("request"):
-            answer = self._http.post("/tokenize", json=body, headers=self._headers())
-        answer.raise_for_status()
-        return cast("list[int]", answer.json()["tokens"])
+        try:
+            with self.clock.span("request"):
+                answer = self._http.post("/tokenize", json=body, headers=self._headers())
+            return cast("list[int]", answer.raise_for_status().json()["tokens"])
+        except (httpx.HTTPError, ValueError, LookupError) as problem:
+            raise EnvironmentProblem(
+                f"{self.server.url}/tokenize does not give token ids ({problem}), and prompts are "
+                "made of them: give the server's own URL, not a gateway's"
+            ) from problem
 
     def _headers(self, more: Headers | None = None) -> Headers:
         """The check's id in the user agent, so that server logs can be joined to cells."""
@@ -149,7 +157,8 @@ class Client:
         self.ledger.refuse_third(request)
         return request
 
-    def _count(self, answers: int) -> None:
+    def count(self, answers: int) -> None:
+        """So many requests were answered for us, by this client's doing or a router's."""
         with self._lock:
             self.answered += answers
 

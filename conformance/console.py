@@ -96,6 +96,13 @@ class Console:
                 if cell.verdict not in (Verdict.PASS, Verdict.NOT_RUN):
                     self._out.print(f"{column.name} {escape(cell.check)}: {escape(cell.message)}")
                     self._out.print(f"  [dim]replay: {escape(cell.replay)}[/dim]")
+        for problem in report.problems:
+            self._out.print(f"[bold red]{escape(problem)}[/bold red]")
+        for found in report.contradictions:
+            self._out.print(
+                f"[yellow]contradiction[/yellow]: {found.connector} {found.kind} {found.name}: "
+                f"declared {escape(found.declared)}, but {escape(found.observed)}"
+            )
         t = report.timing
         share = 100 * t.harness_s / t.wall_s if t.wall_s else 0.0
         self._out.print(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import secrets
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from conformance.attachment import Attachment
 from conformance.errors import UsageError
 from conformance.features import BY_ID
 from conformance.models import check_name
@@ -40,6 +42,7 @@ class RunOptions(BaseModel):
     keep_going: bool = False
     port_range: str = DEFAULT_RANGE
     start_timeout_s: float = 420.0
+    attachment: Attachment | None = None
 
     def chosen_profiles(self) -> dict[str, Profile]:
         """The connectors to run, by name: those asked for, else every one known.
@@ -67,6 +70,7 @@ class RunOptions(BaseModel):
         """From what a person gave. Raises :class:`UsageError`.
 
         ``server_python``: interpreters as ``PATH``, or ``CONNECTOR=PATH`` for one connector.
+        ``seed``: 0 if none is given, and another each time on a pair that runs already.
         """
         named = dict(item.split("=", 1) for item in server_python if "=" in item)
         plain = [item for item in server_python if "=" not in item]
@@ -77,6 +81,9 @@ class RunOptions(BaseModel):
             )
         if plain:
             given["server_python"] = plain[0]
+        if given.get("seed") is None:
+            # Prompts that a running pair has seen before are in its caches.
+            given["seed"] = secrets.randbelow(10**9) if given.get("attachment") else 0
         try:
             return cls(server_pythons=named, **given).validated()
         except ValidationError as problem:
@@ -92,9 +99,20 @@ class RunOptions(BaseModel):
         for feature in self.features:
             if feature not in BY_ID:
                 raise UsageError(_unknown("--feature", feature, list(BY_ID)))
-        if self.model:
+        if self.attachment is not None:
+            self._must_fit_one_pair(chosen)
+        elif self.model:
             check_name(self.model)
         return self
+
+    def _must_fit_one_pair(self, chosen: dict[str, Profile]) -> None:
+        if len(chosen) != 1:
+            raise UsageError(
+                f"--prefill-url and --decode-url are one pair, and {len(chosen)} connectors are "
+                "chosen: say which one it runs, with --connector NAME or --profile FILE"
+            )
+        if self.server_pythons:
+            raise UsageError("--server-python starts servers, and the URLs are of running ones")
 
 
 def _unknown(option: str, given: str, known: list[str]) -> str:

@@ -12,14 +12,16 @@ from typing import Any
 
 import pytest
 
+from conformance.attachment import ONE_PROCESS
 from conformance.case import Case
 from conformance.console import Console
-from conformance.errors import SuiteError
+from conformance.errors import SuiteError, UsageError
 from conformance.plugin_options import add_options, options_of
 from conformance.plugin_results import Results, attach
 from conformance.recorder import Recorder
 from conformance.registry import CHECKS_FOLDER, Check, PlannedCell, plan
 from conformance.runtime import Runtime
+from conformance.self_description import describe
 
 RUNTIME = pytest.StashKey[Runtime]()
 RESULTS = pytest.StashKey[Results]()
@@ -38,7 +40,10 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     try:
         options = options_of(config)
+        if options.attachment and _is_worker(config):
+            raise UsageError(ONE_PROCESS)
         runtime = Runtime(options)
+        options = runtime.options
         cells = plan(options, runtime.engine.device)
     except SuiteError as problem:
         raise pytest.UsageError(str(problem)) from problem
@@ -50,6 +55,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[RESULTS] = Results(recorder, console)
     config.pluginmanager.register(config.stash[RESULTS], "kv-conformance-results")
     runtime.on_start = console.server
+    if cells and not options.attachment:
+        describe(recorder.report, (cell.profile for cell in cells), runtime.engines, options)
 
 
 def _runs_checks(config: pytest.Config) -> bool:

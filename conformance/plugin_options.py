@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from conformance.attachment import API_KEY_VARIABLE, Attachment
 from conformance.options import RunOptions
 from conformance.serving.ports import DEFAULT_RANGE
 
@@ -22,7 +23,12 @@ def add_options(parser: pytest.Parser) -> None:
     add("--profile", action="append", default=[], help="YAML profile of an own connector")
     add("--model", default=None, help="model recipe, Hugging Face id or folder")
     add("--real-model", default="auto", choices=("auto", "all", "none"))
-    add("--seed", type=int, default=0, help="prompts depend on it alone (default 0)")
+    add(
+        "--seed",
+        type=int,
+        default=None,
+        help="prompts depend on it alone (default 0; on a running pair another each time)",
+    )
     add("--report", default="reports/runs/latest", help="folder for report.json and logs")
     add(
         "--server-python",
@@ -37,8 +43,20 @@ def add_options(parser: pytest.Parser) -> None:
         action="store_true",
         help="try features of a connector that does not transfer",
     )
+    _add_running_pair(parser)
     add("--kv-options", default="", help="all options of a run as JSON, instead of single ones")
     add("--kv-console", default="", help="own progress output: 'lines' or 'quiet'")
+
+
+def _add_running_pair(parser: pytest.Parser) -> None:
+    add = parser.getgroup("kv-conformance, on a pair that runs already").addoption
+    add("--prefill-url", default=None, help="prefill instance; nothing is started then")
+    add("--decode-url", default=None, help="decode instance")
+    add("--reference-url", default=None, help="same model without a connector, as the oracle")
+    add("--router-url", default=None, help="router that makes both legs of a request")
+    add("--api-key", default=None, help=f"key of the servers; or set {API_KEY_VARIABLE}")
+    add("--header", action="append", default=[], help="'Name: value' for every request")
+    add("--handoff-port", action="append", default=[], help="NAME=PORT a handoff has to know")
 
 
 def options_of(config: pytest.Config) -> RunOptions:
@@ -58,5 +76,14 @@ def options_of(config: pytest.Config) -> RunOptions:
         "port_range": get("--port-range"),
         "start_timeout_s": get("--start-timeout"),
         "keep_going": get("--keep-going"),
+        "attachment": Attachment.of(
+            get("--prefill-url"),
+            get("--decode-url"),
+            reference_url=get("--reference-url"),
+            router_url=get("--router-url"),
+            api_key=get("--api-key"),
+            headers=get("--header"),
+            handoff_ports=get("--handoff-port"),
+        ),
     }
     return RunOptions.of(server_python=get("--server-python"), **given)

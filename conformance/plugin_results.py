@@ -19,6 +19,7 @@ from conformance.judge import judge
 from conformance.options import RunOptions
 from conformance.recorder import Recorder, planned
 from conformance.registry import PlannedCell
+from conformance.registry_gate import gated, words
 from conformance.report import Cell, ServerStart, Timing
 from conformance.runtime import Runtime
 from conformance.verdict import ExitCode, Verdict, exit_code
@@ -123,7 +124,10 @@ class Results:
         interrupted = session.exitstatus == pytest.ExitCode.INTERRUPTED
         for start in runtime.take_starts():
             self.recorder.server(start)
-        code = ExitCode.INTERRUPTED if interrupted else exit_code(self.recorder.report.verdicts())
+        report = self.recorder.report
+        code = ExitCode.INTERRUPTED if interrupted else exit_code(report.verdicts())
+        code = gated(code, report.registry)
+        report.problems += words(report.registry)
         try:
             self.recorder.finish("interrupted" if interrupted else "finished")
         except ReportError as problem:

@@ -153,6 +153,22 @@ class Declared(_Model):
     source: str | None = None
 
 
+class Capabilities(_Model):
+    """What the connector's documentation promises of its class; what is left out is not claimed.
+
+    ``hma``: runs with the hybrid KV cache manager; ``piecewise_cudagraph``: needs that mode with
+    an empty extra config; ``load_errors``: reports the blocks that it could not load;
+    ``reset_cache``: its store can be emptied; ``stats``, ``prom_metrics``: has its own.
+    """
+
+    hma: bool | None = None
+    piecewise_cudagraph: bool | None = None
+    load_errors: bool | None = None
+    reset_cache: bool | None = None
+    stats: bool | None = None
+    prom_metrics: bool | None = None
+
+
 class Profile(_Model):
     """A connector as the suite knows it.
 
@@ -184,6 +200,7 @@ class Profile(_Model):
     platforms_source: str | None = None
     real_model: bool = False
     features: dict[str, Declared] = Field(default_factory=dict)
+    capabilities: Capabilities = Field(default_factory=Capabilities)
     links: tuple[str, ...] = ()
     parts: SkipJsonSchema[tuple[Profile, ...]] = ()
     path: Path = Path()
@@ -200,6 +217,10 @@ class Profile(_Model):
     def shim_on(self, device: str) -> Shim | None:
         """The shim that stands in for the connector on a platform, if it needs one there."""
         return next((shim for shim in self.shims if shim.platform == device), None)
+
+    def claims(self, device: str) -> bool:
+        """Whether it should start on a platform, behind a shim or as shipped."""
+        return device in self.platforms or bool(self.shims_on(device))
 
     def shims_on(self, device: str) -> list[Shim]:
         """Its own shim and its children's."""

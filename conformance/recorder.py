@@ -16,7 +16,9 @@ from pathlib import Path
 import psutil
 
 from conformance import __version__
+from conformance.attachment import Attachment, without_secrets
 from conformance.clock import RunClock
+from conformance.contradictions import contradictions
 from conformance.crashes import CRASHES
 from conformance.handoffs import meaning_of
 from conformance.options import RunOptions
@@ -61,8 +63,8 @@ class Recorder:
             started=now,
             seed=options.seed,
             options=options.model_dump(mode="json"),
-            command=sys.argv,
-            host=host(gpus),
+            command=without_secrets(sys.argv),
+            host=elsewhere(options.attachment) if options.attachment else host(gpus),
             engine=Engine(
                 distribution=engine.distribution,
                 version=engine.version,
@@ -79,6 +81,7 @@ class Recorder:
         """Write the file as things stand. Raises :class:`ReportError`."""
         self.report.duration_s = round(time.monotonic() - self._began, 1)
         self.report.timing = self._timing()
+        self.report.contradictions = contradictions(self.report)
         save(self.report, self.folder)
 
     def cell(self, connector: str, result: Cell) -> None:
@@ -121,6 +124,8 @@ def replay_line(cell: PlannedCell, options: RunOptions) -> str:
     parts = ["kv-conformance", "run", "--connector", cell.profile.name, "--check", cell.id]
     for path in options.profiles:
         parts += ["--profile", str(path)]
+    if options.attachment:
+        parts += options.attachment.words()
     if options.model:
         parts += ["--model", options.model]
     if cell.check.model == "real":
@@ -130,7 +135,9 @@ def replay_line(cell: PlannedCell, options: RunOptions) -> str:
     if cell.profile.name in options.server_pythons:
         own = options.server_pythons[cell.profile.name]
         parts += ["--server-python", f"{cell.profile.name}={own}"]
-    return shlex.join([*parts, "--seed", str(options.seed)])
+    if options.attachment is None:  # a running pair has seen this run's prompts
+        parts += ["--seed", str(options.seed)]
+    return shlex.join(parts)
 
 
 def host(gpus: list[Gpu]) -> Host:
@@ -145,6 +152,18 @@ def host(gpus: list[Gpu]) -> Host:
     )
 
 
+def elsewhere(attachment: Attachment) -> Host:
+    """The machine of a pair that runs already: nothing is known of it but its URLs."""
+    where = dict.fromkeys((attachment.prefill_url, attachment.decode_url))
+    return Host(
+        platform=f"not known: servers were running at {' and '.join(where)}",
+        python="not known",
+        cpu="not known",
+        cores=0,
+        memory_bytes=0,
+    )
+
+
 def planned(cell: PlannedCell, options: RunOptions) -> Cell:
     """The cell as it stands before it is tried."""
     return Cell(
@@ -154,6 +173,7 @@ def planned(cell: PlannedCell, options: RunOptions) -> Cell:
         requirement=cell.check.requirement,
         model=cell.model,
         deployment=cell.deployment,
+        through=cell.through,
         replay=replay_line(cell, options),
     )
 
@@ -184,6 +204,8 @@ def _column(profile: Profile) -> ConnectorResult:
             "handoff_meaning": meaning_of(profile.handoff),
             "granularity": profile.granularity.value,
             "platforms": list(profile.platforms),
+            "platforms_source": profile.platforms_source,
+            "capabilities": profile.capabilities.model_dump(exclude_none=True),
             "features": {k: v.model_dump() for k, v in profile.features.items()},
         },
         links=list(profile.links),

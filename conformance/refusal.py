@@ -44,7 +44,7 @@ def reason_for(problem: ServerStartError, profile: Profile, device: str, cell: s
         return problem
     words = problem.root_cause or str(problem)
     clear = problem.root_cause is not None and is_clear(words)
-    if clear and device not in profile.platforms:
+    if clear and not profile.claims(device):
         return Refused(f"refused on {device}: {words!r}")
     if cell != START:
         return NotHere(f"{profile.title} does not start here, see {START}: {words}")

@@ -58,6 +58,7 @@ class PlannedCell:
     case: str
     profile: Profile
     model: str
+    through: str | None = None
 
     @property
     def id(self) -> str:
@@ -127,7 +128,9 @@ def plan(options: RunOptions, device: str) -> list[PlannedCell]:
     checks = all_checks()
     _must_match(options, checks)
     cells = [
-        PlannedCell(found, case, profile, options.model_for(found.model, device))
+        PlannedCell(
+            found, case, profile, options.model_for(found.model, device), _shim(profile, device)
+        )
         for profile in options.chosen_profiles().values()
         for found in checks
         if _wanted(found, profile, options)
@@ -135,6 +138,14 @@ def plan(options: RunOptions, device: str) -> list[PlannedCell]:
     ]
     selected = [cell for cell in cells if _selected(cell, options)]
     return sorted(selected, key=_deployment_order(selected))
+
+
+def _shim(profile: Profile, device: str) -> str | None:
+    """What a cell was won through, where the connector does not run here as shipped."""
+    shims = [
+        f"{shim.module_path}.{shim.connector}: {shim.why}" for shim in profile.shims_on(device)
+    ]
+    return "; ".join(shims) or None
 
 
 def _wanted(found: Check, profile: Profile, options: RunOptions) -> bool:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from conformance.errors import ReportError
 from conformance.evidence import Evidence
+from conformance.report_parts import Contradiction, RegistryGate
 from conformance.verdict import Verdict
 
 SCHEMA_VERSION = 1
@@ -91,7 +92,10 @@ class ServerStart(_Model):
 
 
 class Cell(_Model):
-    """Verdict of one check for one connector, and what it stands on."""
+    """Verdict of one check for one connector, and what it stands on.
+
+    ``through``: the shim without which the connector does not run on this platform.
+    """
 
     check: str
     feature: str
@@ -103,6 +107,7 @@ class Cell(_Model):
     deployment: str = ""
     evidence: Evidence = Field(default_factory=Evidence)
     expectation: str | None = None
+    through: str | None = None
     duration_s: float = 0.0
     replay: str = ""
     log_excerpt: str | None = None
@@ -144,6 +149,8 @@ class Report(_Model):
     timing: Timing = Field(default_factory=Timing)
     servers: list[ServerStart] = Field(default_factory=list)
     problems: list[str] = Field(default_factory=list)
+    registry: RegistryGate | None = None
+    contradictions: list[Contradiction] = Field(default_factory=list)
     connectors: list[ConnectorResult] = Field(default_factory=list)
 
     def connector(self, name: str) -> ConnectorResult | None:

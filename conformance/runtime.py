@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
+from conformance.attached_fleet import AttachedFleet
 from conformance.clock import RunClock
 from conformance.crashes import CRASHES, CrashLedger
 from conformance.errors import EnvironmentProblem, NotHere, ServerStartError
@@ -15,22 +17,41 @@ from conformance.profile import Profile
 from conformance.refusal import reason_for
 from conformance.registry import PlannedCell
 from conformance.report import ServerStart
+from conformance.serving.deployment import Shape
 from conformance.serving.devices import detect_gpus
 from conformance.serving.engine import Engines, Installation
 from conformance.serving.launcher import Launcher
 from conformance.serving.rootcause import without_install_paths
 from conformance.serving.served import Served
+from conformance.site import Site, site_of
 
 EXCERPT_LINES = 40
 _NOISE = ('"GET /metrics', '"GET /health', "Avg prompt throughput")
 
 
+class Pairs(Protocol):
+    """Hands out pairs: started by us, or running already."""
+
+    def pairs(self, profile: Profile, model_name: str, shape: Shape) -> list[Pair]:
+        """Every prefill/decode pair of a topology, running."""
+
+    def was_up(self, profile: Profile, model_name: str) -> bool:
+        """Whether an ordinary pair of this connector has been ready before."""
+
+    def trial(self, profile: Profile, model_name: str) -> None:
+        """Raises :class:`ServerStartError` for a connector that cannot start here."""
+
+    def close(self) -> None:
+        """Let go of every pair."""
+
+
 class Runtime:
-    """The engine of a run and the servers started so far. Raises when there is no engine."""
+    """The engine of a run and its servers. Raises when there is neither engine nor pair."""
 
     def __init__(self, options: RunOptions) -> None:
-        self.options = options
-        self.engines = Engines(options.server_python, options.server_pythons)
+        site = site_of(options)
+        self.options = options = site.options
+        self.engines: Engines = site.engines
         self.engine: Installation = self.engines.default
         self.gpus = detect_gpus(self.engine.device)
         self.clock = RunClock()
@@ -38,9 +59,16 @@ class Runtime:
         self.on_start: Callable[[ServerStart], None] = lambda _: None
         self._starts: list[ServerStart] = []
         self._marks: dict[Served, int] = {}
+        self._fleet = self._fleet_at(site)
+
+    def _fleet_at(self, site: Site) -> Pairs:
+        options, ledger = site.options, CrashLedger(site.options.report / CRASHES)
+        if options.attachment and site.standing:
+            return AttachedFleet(
+                options.attachment, site.standing, options.seed, self.clock, ledger
+            )
         launcher = Launcher(options, self.engines, self.gpus, self.clock, self._note)
-        ledger = CrashLedger(options.report / CRASHES)
-        self._fleet = Fleet(options, launcher, self.clock, ledger)
+        return Fleet(options, launcher, self.clock, ledger)
 
     def pairs(self, cell: PlannedCell) -> list[Pair]:
         """The running pairs a cell needs, named after it in the servers' logs."""
@@ -60,7 +88,7 @@ class Runtime:
         profile, device = cell.profile, self.engine.device
         known = self._fleet.was_up(profile, cell.model)
         try:
-            if not known and device not in profile.platforms:
+            if not known and not profile.claims(device):
                 self._fleet.trial(profile, cell.model)
             return self._fleet.pairs(profile, cell.model, cell.check.shape)
         except ServerStartError as problem:

@@ -16,9 +16,17 @@ from pathlib import Path
 
 from conformance.errors import UsageError
 from conformance.handoffs.base import NOTHING, Handed, Handoff, Headers, Params, Place
+from conformance.handoffs.lmcache_disagg import LMCacheDisagg
 from conformance.handoffs.merged import Merged
 from conformance.handoffs.mooncake import MooncakeBootstrap
+from conformance.handoffs.moriio import (
+    MoRIIORead,
+    MoRIIOReadByKeys,
+    MoRIIOWrite,
+    MoRIIOWriteByKeys,
+)
 from conformance.handoffs.nixl import ParamsFromPrefill, PushParamsFromPrefill
+from conformance.handoffs.tier_p2p import TierP2P
 
 __all__ = [
     "HANDOFFS",
@@ -41,6 +49,12 @@ HANDOFFS: dict[str, type[Handoff]] = {
     "params_from_prefill": ParamsFromPrefill,
     "push_params_from_prefill": PushParamsFromPrefill,
     "mooncake_bootstrap": MooncakeBootstrap,
+    "moriio_read": MoRIIORead,
+    "moriio_read_by_keys": MoRIIOReadByKeys,
+    "moriio_write": MoRIIOWrite,
+    "moriio_write_by_keys": MoRIIOWriteByKeys,
+    "tier_p2p": TierP2P,
+    "lmcache_disagg": LMCacheDisagg,
 }
 Maker = Callable[[Place], Handoff]
 

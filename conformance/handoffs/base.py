@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from conformance.errors import UsageError
 
@@ -69,11 +69,13 @@ class Handoff:
 
     One instance a request. Subclasses say what a router has to do between the legs;
     ``at_once``: decode has to be asked without waiting for prefill's answer;
-    ``may_go_at_once``: it can be.
+    ``may_go_at_once``: it can be; ``same_request_id``: the connector joins both legs by vLLM's
+    request id, which begins with the endpoint's name, so both must use the same endpoint.
     """
 
-    at_once: ClassVar[bool] = False
-    may_go_at_once: ClassVar[bool] = False
+    at_once: bool = False
+    may_go_at_once: bool = False
+    same_request_id: bool = False
 
     def __init__(self, place: Place) -> None:
         self.place = place

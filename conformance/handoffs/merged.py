@@ -11,6 +11,7 @@ class Merged(Handoff):
     def __init__(self, place: Place, kinds: list[type[Handoff]]) -> None:
         super().__init__(place)
         self._parts = [kind(place) for kind in kinds]
+        self.same_request_id = any(kind.same_request_id for kind in kinds)
 
     def headers(self) -> Headers:
         return {name: value for part in self._parts for name, value in part.headers().items()}

@@ -53,7 +53,10 @@ def _engine_id(address: str) -> str:
         answer = httpx.get(f"{address}/query", timeout=QUERY_LIMIT_S, verify=tls())
         answer.raise_for_status()
         ranks: dict[str, dict[str, Any]] = answer.json()
-        return str(ranks["0"]["engine_id"])
+        engine = ranks["0"]["engine_id"]
+        if not isinstance(engine, str):
+            raise TypeError(f"engine_id is {engine!r}")
+        return engine
     except (httpx.HTTPError, ValueError, LookupError, TypeError) as problem:
         raise HandoffBroken(
             f"GET {address}/query should name the engine_id of data-parallel rank 0 of the "

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import uuid
+
 from conformance.errors import HandoffBroken
-from conformance.handoffs.base import Handoff, Params
+from conformance.handoffs.base import Handoff, Headers, Params, Place
 
 
 class ParamsFromPrefill(Handoff):
@@ -37,6 +39,19 @@ class ParamsFromPrefill(Handoff):
 
 
 class PushParamsFromPrefill(ParamsFromPrefill):
-    """As with NIXL's pull, but P writes the blocks, so it names none (NIXL push)."""
+    """As with NIXL's pull, and both legs carry one request id, by which P finds D (NIXL push).
+
+    D registers its blocks under its own request id, and P looks for that id, without the random
+    end that vLLM adds, among its finished requests (vLLM 0.32.0, ``push_worker.py``). It does
+    not look at ``remote_request_id``, so legs with different ids wait for each other in vain.
+    """
 
     needed = ("do_remote_prefill", "remote_engine_id", "remote_request_id", "remote_host")
+    same_request_id = True
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        self._request = uuid.uuid4().hex
+
+    def headers(self) -> Headers:
+        return {"X-Request-Id": self._request}

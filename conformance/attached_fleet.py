@@ -1,0 +1,140 @@
+"""Hands out the one pair that somebody else started; starts nothing and stops nothing."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from conformance.attachment import Attachment
+from conformance.client import Client
+from conformance.clock import RunClock
+from conformance.crashes import CrashLedger
+from conformance.direction import must_not_be_swapped
+from conformance.errors import EnvironmentProblem, NotHere, SuiteError
+from conformance.handoffs import Place, handoff_named
+from conformance.models import Model
+from conformance.oracle import DecodeAlone, Oracle, Reference, must_be_sensitive
+from conformance.pair import Pair
+from conformance.profile import Profile
+from conformance.prompts import Prompts
+from conformance.routed import RoutedPair
+from conformance.serving.attached import AttachedServer, ServerFacts
+from conformance.serving.deployment import PAIR, Shape
+from conformance.serving.served import ServerRole
+from conformance.serving.standing import Standing
+
+
+class AttachedFleet:
+    """What :class:`Fleet` is for servers of ours. ``seed``: prompts depend on it alone."""
+
+    def __init__(
+        self,
+        attachment: Attachment,
+        standing: Standing,
+        seed: int,
+        clock: RunClock,
+        ledger: CrashLedger,
+    ) -> None:
+        self._attachment = attachment
+        self._standing = standing
+        self._clock = clock
+        self._ledger = ledger
+        self._clients: list[Client] = []
+        self.prefill = self._client("prefill", standing.prefill)
+        self.decode = self._client("decode", standing.decode)
+        self.oracle = self._oracle()
+        self.prompts = Prompts(self.decode, seed)
+        self._pairs: dict[str, Pair | SuiteError] = {}
+
+    def pairs(self, profile: Profile, model_name: str, shape: Shape = PAIR) -> list[Pair]:
+        """The pair, as a connector's; found to face the right way, with a model that can prove.
+
+        Raises :class:`NotHere` for any other topology, and what was found wrong each time.
+        """
+        if shape != PAIR:
+            raise NotHere(
+                f"needs servers started anew ({shape.label}), and this pair was running already; "
+                "leave the URLs out to let the suite start them"
+            )
+        self._must_be_alive()
+        if profile.name not in self._pairs:
+            self._pairs[profile.name] = self._tried(profile, model_name)
+        found = self._pairs[profile.name]
+        if isinstance(found, SuiteError):
+            raise found
+        return [found]
+
+    def was_up(self, profile: Profile, model_name: str) -> bool:  # noqa: ARG002
+        """Always: it was up before this run."""
+        return True
+
+    def trial(self, profile: Profile, model_name: str) -> None:
+        """Nothing to try: it was started by somebody else."""
+
+    def close(self) -> None:
+        """Drop the connections; the servers stay."""
+        for client in self._clients:
+            client.close()
+
+    def pair(self, profile: Profile, model_name: str) -> Pair:
+        """The pair as a connector's, not yet looked at."""
+        url = self._attachment.prefill_url
+        fields = {
+            "profile": profile,
+            "handoff": handoff_named(profile.handoff, profile.python_folders()),
+            "place": Place(
+                url,
+                self._attachment.decode_url,
+                host=urlsplit(url).hostname or "",
+                ports=self._attachment.handoff_ports,
+            ),
+            "model": Model(model_name, model_name, "auto"),
+            "prefill": self.prefill,
+            "decode": self.decode,
+            "oracle": self.oracle,
+            "prompts": self.prompts,
+            "folders": {},
+            "token_budget": None,
+        }
+        if self._attachment.router_url is None:
+            return Pair(**fields)  # type: ignore[arg-type]
+        return RoutedPair(**fields, router=self._router())  # type: ignore[arg-type]
+
+    def _tried(self, profile: Profile, model_name: str) -> Pair | SuiteError:
+        pair = self.pair(profile, model_name)
+        try:
+            must_be_sensitive(self.oracle, self.prompts, model_name, pair.model.dtype)
+            if not isinstance(pair, RoutedPair):  # a router decides by itself which is which
+                must_not_be_swapped(pair)
+        except SuiteError as problem:
+            return problem
+        return pair
+
+    def _must_be_alive(self) -> None:
+        for client in self._clients:
+            server = client.server
+            if not server.alive and not server.healthy():
+                raise EnvironmentProblem(
+                    f"{server.url} stopped answering, and the suite did not start it, so it "
+                    "cannot start it again"
+                )
+
+    def _oracle(self) -> Oracle:
+        if self._standing.reference is None:
+            return DecodeAlone(self.decode)
+        return Reference(self._client("reference", self._standing.reference))
+
+    def _router(self) -> Client:
+        url = self._attachment.router_url or ""
+        return self._client("router", ServerFacts(url, (), None, "", 0, counts=False))
+
+    def _client(self, role: ServerRole, facts: ServerFacts) -> Client:
+        server = AttachedServer(
+            role,
+            self._standing.model,
+            facts.url,
+            facts.block_size,
+            self._attachment.request_headers(),
+        )
+        made = Client(server, self._clock, self._ledger, f"{facts.url} × {server.model}")
+        self._clients.append(made)
+        return made

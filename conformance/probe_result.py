@@ -1,0 +1,45 @@
+"""What a probe found, as people and programs read it (``--json``)."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from conformance.diagnosis import Conclusion
+from conformance.evidence import Step
+from conformance.serving.attached import ServerFacts
+from conformance.verdict import ExitCode
+
+_CODES = {
+    Conclusion.TRANSFERS: ExitCode.CONFORMANT,
+    Conclusion.DOES_NOT: ExitCode.NOT_CONFORMANT,
+    Conclusion.UNKNOWN: ExitCode.HARNESS,
+}
+
+
+class ProbeResult(BaseModel):
+    """One probe. ``cause`` is a stable word for programs, ``sentence`` and ``fix`` for people.
+
+    ``handoff_why``: who chose the handoff; ``prompt_tokens``: of the transferred prompt, 0 if
+    it came to none; ``duration_s``: of the whole probe.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    conclusion: Conclusion
+    cause: str
+    sentence: str
+    fix: str = ""
+    notes: list[str] = []
+    handoff: str
+    handoff_why: str
+    prefill: ServerFacts
+    decode: ServerFacts
+    router_url: str | None = None
+    prompt_tokens: int = 0
+    steps: list[Step] = []
+    duration_s: float = 0.0
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """0 transfers, 1 does not, 3 could not tell."""
+        return _CODES[self.conclusion]
