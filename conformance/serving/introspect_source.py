@@ -25,8 +25,8 @@ def returned_params(cls: type, base: type) -> dict[str, Any]:
     """
     own = [part for part in cls.__mro__ if part not in base.__mro__]
     named = [helper for part in own for helper in _named_classes(part) if helper not in own]
-    helpers = [part for helper in named for part in helper.__mro__ if part not in base.__mro__]
-    own_hooks, further = list(_hooks(own)), list(_hooks(helpers))
+    own_hooks = list(_hooks(cls, base))
+    further = [hook for helper in dict.fromkeys(named) for hook in _hooks(helper, base)]
     hooks = [*own_hooks, *further]
     seen = {_kind(answer) for hook in hooks for answer in _answers(hook)}
     if PARAMS in seen:
@@ -46,14 +46,17 @@ def _named_classes(part: type) -> Iterator[type]:
             yield found
 
 
-def _hooks(classes: list[type]) -> Iterator[ast.AST]:
-    for part in dict.fromkeys(classes):
-        for hook in HOOKS:
-            found = vars(part).get(hook)
+def _hooks(cls: type, base: type) -> Iterator[ast.AST]:
+    """The hooks that a class answers with; an ancestor's too, where ``super()`` is called."""
+    for hook in HOOKS:
+        for part in cls.__mro__:
+            found = vars(part).get(hook) if part not in base.__mro__ else None
             # An abstract declaration, as in SupportsHMA, answers nothing.
             tree = None if getattr(found, "__isabstractmethod__", False) else _tree(found)
             if tree:
                 yield tree
+            if tree and "super()" not in ast.unparse(tree):
+                break
 
 
 def _answers(hook: ast.AST) -> Iterator[ast.expr]:
