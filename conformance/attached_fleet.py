@@ -128,9 +128,10 @@ class AttachedFleet:
         return self._client("router", ServerFacts(url, (), None, "", 0, counts=False))
 
     def _client(self, role: ServerRole, facts: ServerFacts) -> Client:
+        own, agreed = facts.models, self._standing.model
         server = AttachedServer(
             role,
-            self._standing.model,
+            agreed if agreed in own or not own else own[0],
             facts.url,
             facts.block_size,
             self._attachment.request_headers(),

@@ -10,15 +10,11 @@ from conformance.attachment import API_KEY_VARIABLE
 
 PrefillUrl = Annotated[
     str | None,
-    typer.Option(
-        help="Prefill instance's own URL, such as http://host:8100."
-    ),
+    typer.Option(help="Prefill instance's own URL, such as http://host:8100."),
 ]
 DecodeUrl = Annotated[
     str | None,
-    typer.Option(
-        help="Decode instance's own URL, such as http://host:8200."
-    ),
+    typer.Option(help="Decode instance's own URL, such as http://host:8200."),
 ]
 ReferenceUrl = Annotated[
     str | None,
@@ -43,9 +39,7 @@ ApiKey = Annotated[
 ]
 Header = Annotated[
     list[str],
-    typer.Option(
-        help="'Name: value' that every request carries, for a gateway; repeatable."
-    ),
+    typer.Option(help="'Name: value' that every request carries, for a gateway; repeatable."),
 ]
 HandoffPort = Annotated[
     list[str],

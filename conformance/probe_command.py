@@ -13,7 +13,7 @@ from conformance.attached_options import (
     RouterUrl,
 )
 from conformance.attachment import Attachment
-from conformance.errors import SuiteError, UsageError
+from conformance.errors import UsageError
 from conformance.probe import Request, probe_pair
 from conformance.probe_view import show
 
@@ -84,6 +84,3 @@ def probe(
     else:
         show(found)
     raise typer.Exit(found.exit_code)
-
-
-__all__ = ["SuiteError", "probe"]

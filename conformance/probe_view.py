@@ -51,7 +51,15 @@ def _table(steps: list[Step]) -> Table:
 
 
 def _about(facts: ServerFacts) -> str:
-    parts = [facts.url, ", ".join(facts.models[:1]), f"vLLM {facts.version or 'of no told version'}"]
+    parts = [
+        facts.url,
+        ", ".join(facts.models[:1]),
+        _build(facts),
+    ]
     if facts.block_size:
         parts.append(f"block size {facts.block_size}")
     return "  ".join(filter(None, parts))
+
+
+def _build(facts: ServerFacts) -> str:
+    return f"vLLM {facts.version}" if facts.version else "version not told"

@@ -56,6 +56,14 @@ def look_at(option: str, url: str, headers: dict[str, str]) -> ServerFacts:
     )
 
 
+def must_answer(option: str, url: str, headers: dict[str, str]) -> None:
+    """Raises :class:`EnvironmentProblem` unless something speaks HTTP at the URL."""
+    try:
+        httpx.get(f"{url}/health", headers=headers, timeout=LOOK_LIMIT_S, verify=tls())
+    except httpx.HTTPError as problem:
+        raise EnvironmentProblem(_nothing_there(option, url, problem)) from problem
+
+
 def must_count(option: str, facts: ServerFacts) -> None:
     """Raises :class:`EnvironmentProblem` unless the server exports the counters of its requests."""
     if not facts.counts or not facts.block_size:
@@ -117,10 +125,7 @@ def _models(option: str, url: str, http: httpx.Client) -> list[dict[str, Any]]:
     try:
         answer = http.get("/v1/models")
     except httpx.HTTPError as problem:
-        raise EnvironmentProblem(
-            f"{option} {url}: nothing answers there ({problem}); is the server up, and does it "
-            "listen on that host and port?"
-        ) from problem
+        raise EnvironmentProblem(_nothing_there(option, url, problem)) from problem
     if answer.status_code in (401, 403):
         raise UsageError(
             f"{option} {url} answers HTTP {answer.status_code}: give its key with --api-key, or "
@@ -135,6 +140,13 @@ def _models(option: str, url: str, http: httpx.Client) -> list[dict[str, Any]]:
             "server's own URL?"
         ) from problem
     return cards
+
+
+def _nothing_there(option: str, url: str, problem: httpx.HTTPError) -> str:
+    return (
+        f"{option} {url}: nothing answers there ({problem}); is the server up, and does it listen "
+        "on that host and port?"
+    )
 
 
 def _version(http: httpx.Client) -> str:

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 from conformance.metrics import Counters
 from conformance.serving.rootcause import RootCause
 
-ServerRole = Literal["prefill", "decode", "reference"]
+ServerRole = Literal["prefill", "decode", "reference", "router"]
 
 
 class Served(Protocol):
