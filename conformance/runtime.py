@@ -21,6 +21,7 @@ from conformance.serving.deployment import Shape
 from conformance.serving.devices import detect_gpus
 from conformance.serving.engine import Engines, Installation
 from conformance.serving.launcher import Launcher
+from conformance.serving.leases import missing_program
 from conformance.serving.rootcause import without_install_paths
 from conformance.serving.served import Served
 from conformance.site import Site, site_of
@@ -125,13 +126,13 @@ class Runtime:
         """
         engine = self.engines.of(profile)
         missing = engine.missing(profile.packages)
-        if missing and engine.device in profile.platforms:
+        if missing and profile.claims(engine.device):
             return (
                 f"{profile.title} needs {', '.join(missing)}, which {engine.python} lacks: "
                 f"pip install {' '.join(missing)}, or name another environment with "
                 "--server-python"
             )
-        return None
+        return None if self.options.attachment else missing_program(profile, engine.python)
 
     def _must_be_possible(self, profile: Profile) -> None:
         """A connector asked for by name that cannot run is an error, never a silent skip."""

@@ -35,6 +35,8 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
     profile_like(made.root / "bad.yaml", handoff="by-magic")
     profile_like(made.root / "own.yaml", name="own", packages=["mooncake"])
     profile_like(made.root / "nixl.yaml")
+    master = {"name": "m", "command": ["${bin:no-such-master}", "${port:m}"], "ready_port": "m"}
+    profile_like(made.root / "daemon.yaml", name="daemon", daemons=[master])
     yield made
     assert made.left_behind() == []
 
@@ -61,6 +63,7 @@ def runs(suite: Suite) -> dict[str, Running]:
         "asked": ("--connector", "nixl", *CHECK, "--server-python", bare),
         "unasked": (*unasked, *CHECK, "--server-python", bare),
         "not here": ("--profile", own, *CHECK),
+        "no program": ("--profile", str(suite.root / "daemon.yaml"), *CHECK),
         "no cell": ("--check", "real-model/transfer"),
         "no vllm": (*CHECK, "--server-python", empty),
         "no python": (*CHECK, "--server-python", str(suite.root / "absent")),
@@ -98,10 +101,18 @@ def test_a_connector_not_asked_for_without_its_package_is_not_run(runs: dict[str
     assert ended.code == 0
 
 
-def test_a_run_in_which_nothing_could_be_tried(runs: dict[str, Running]) -> None:
-    ended = runs["not here"].wait()
-    assert ended.verdicts() == {"own/transfer/completion": Verdict.NOT_RUN}
+@pytest.mark.parametrize(
+    ("name", "connector", "words"),
+    [("not here", "own", "pip install mooncake"), ("no program", "daemon", "'no-such-master'")],
+)
+def test_a_run_in_which_nothing_could_be_tried(
+    runs: dict[str, Running], name: str, connector: str, words: str
+) -> None:
+    ended = runs[name].wait()
+    assert ended.verdicts() == {f"{connector}/transfer/completion": Verdict.NOT_RUN}
+    assert words in ended.cell(connector, "transfer/completion").message
     assert ended.code == 4
+    assert not ended.report.servers
 
 
 def test_a_selection_without_a_cell(runs: dict[str, Running]) -> None:

@@ -12,7 +12,7 @@ from sample_profiles import both, daemon, profile, side
 
 from conformance.errors import EnvironmentProblem
 from conformance.profile import Role
-from conformance.serving.leases import Leases, program
+from conformance.serving.leases import Leases, missing_program, program
 from conformance.serving.ports import DEFAULT_RANGE, PortRange
 
 SIDES = {
@@ -147,3 +147,11 @@ def test_a_program_that_is_nowhere_is_named_with_the_fix(tmp_path: Path, python:
         caught.value
     )
     assert "install the package" in str(caught.value)
+
+
+def test_a_daemon_whose_program_is_nowhere_is_noticed_before_anything_starts(python: str) -> None:
+    assert missing_program(profile(daemons=[daemon()]), python) is None
+    absent = daemon(name="other", command=["${bin:no-such-master}", "${port:master}"])
+    found = missing_program(profile(daemons=[daemon(), absent]), python)
+    assert found is not None
+    assert found.startswith("MyConnector: program 'no-such-master' is neither beside")

@@ -61,10 +61,10 @@ class Engines:
 
     def of(self, profile: Profile) -> Installation:
         """The installation that a connector's servers run in. Raises EnvironmentProblem."""
-        own = self._by_connector.get(profile.name) or profile.server_python
+        own = self._by_connector.get(profile.name) or _beside(profile)
         if own is None:
             return self.default
-        found = inspect(str(profile.path.parent / own) if "/" in own else own)
+        found = inspect(own)
         if found.version != self.default.version:
             raise EnvironmentProblem(
                 f"{profile.title} runs in {found.python} with vLLM {found.version}, and the "
@@ -72,6 +72,12 @@ class Engines:
                 "two versions cannot be compared"
             )
         return found
+
+
+def _beside(profile: Profile) -> str | None:
+    """The profile's own interpreter: a path is relative to its file, a name is searched for."""
+    own = profile.server_python
+    return str(profile.path.parent / own) if own and "/" in own else own
 
 
 @lru_cache

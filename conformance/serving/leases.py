@@ -82,3 +82,14 @@ def program(name: str, python: str) -> str:
         f"program {name!r} is neither beside {python} nor on the search path: install the "
         "package that brings it into that environment"
     )
+
+
+def missing_program(profile: Profile, python: str) -> str | None:
+    """What a profile's daemons and files name and nobody installed, with the fix."""
+    for kind, name in sorted(profile.placeholders()):
+        try:
+            if kind == "bin":
+                program(name, python)
+        except EnvironmentProblem as problem:
+            return f"{profile.title}: {problem}"
+    return None
