@@ -102,9 +102,11 @@ class AttachedFleet:
     def _tried(self, profile: Profile, model_name: str) -> Pair | SuiteError:
         pair = self.pair(profile, model_name)
         try:
-            must_be_sensitive(self.oracle, self.prompts, model_name, pair.model.dtype)
             if not isinstance(pair, RoutedPair):  # a router decides by itself which is which
                 must_not_be_swapped(pair)
+            if isinstance(self.oracle, DecodeAlone):
+                self.oracle.must_be_alone(self.prompts)
+            must_be_sensitive(self.oracle, self.prompts, model_name, pair.model.dtype)
         except SuiteError as problem:
             return problem
         return pair

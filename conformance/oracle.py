@@ -14,6 +14,7 @@ from conformance.metrics import Meter, TokenSources
 from conformance.parity import compare
 from conformance.prompts import Prompts
 
+GIVE_REFERENCE = "give a server of the same model without a connector with --reference-url"
 ALONE = "decode itself, without the handoff and with a fresh cache_salt"
 
 
@@ -71,6 +72,25 @@ class DecodeAlone:
             self.remembered[key] = self._computed(endpoint, body)
         return self.remembered[key]
 
+    def must_be_alone(self, prompts: Prompts) -> None:
+        """Raises :class:`ReferenceFailed` if decode finds what only decode itself has computed.
+
+        Then asking it for the right answer would leave KV in a store that answers the request
+        which is to be proven, as a connector does that writes on D and whose keys ignore the
+        salt (ExampleConnector as ``kv_both``, vLLM 0.32.0).
+        """
+        length = 2 * self.decode.server.block_size + 1
+        body = completion(prompts.tokens(length, "alone"), 1)
+        self.expected("completions", body)
+        meter = Meter.on(self.decode)
+        self.decode.ask("completions", body)
+        found = TokenSources.of(meter.delta()).external
+        if found:
+            raise ReferenceFailed(
+                f"decode stores what it computes and finds it again whatever the cache_salt "
+                f"({found} tokens), so it cannot say what the right answer is; {GIVE_REFERENCE}"
+            )
+
     def _computed(self, endpoint: Endpoint, body: Body) -> Answer:
         meter = Meter.on(self.decode)
         try:
@@ -83,8 +103,8 @@ class DecodeAlone:
                 f"decode, asked without any handoff, computed {sources.local_compute} of "
                 f"{answer.prompt_tokens} prompt tokens itself (external_kv_transfer="
                 f"{sources.external}, local_cache_hit={sources.local_cache_hit}): a store answers, "
-                "or its counters claim what never came. Its answer is no oracle's; give a server "
-                "without a connector with --reference-url"
+                "or its counters claim what never came. Its answer is no oracle's; "
+                f"{GIVE_REFERENCE}"
             )
         return replace(answer, given_by=ALONE)
 

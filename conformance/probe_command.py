@@ -10,11 +10,13 @@ from conformance.attached_options import (
     ApiKey,
     HandoffPort,
     Header,
+    ReferenceUrl,
     RouterUrl,
 )
 from conformance.attachment import Attachment
 from conformance.errors import UsageError
-from conformance.probe import Request, probe_pair
+from conformance.probe import probe_pair
+from conformance.probe_result import Request
 from conformance.probe_view import show
 
 
@@ -22,6 +24,7 @@ def probe(
     prefill_url: Annotated[str, typer.Option(help="Prefill instance's own URL.")],
     decode_url: Annotated[str, typer.Option(help="Decode instance's own URL.")],
     router_url: RouterUrl = None,
+    reference_url: ReferenceUrl = None,
     connector: Annotated[
         str | None,
         typer.Option(
@@ -69,6 +72,7 @@ def probe(
     attachment = Attachment.of(
         prefill_url,
         decode_url,
+        reference_url=reference_url,
         router_url=router_url,
         api_key=api_key,
         headers=header,

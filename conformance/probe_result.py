@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from pydantic import BaseModel, ConfigDict
 
+from conformance.attachment import Attachment
 from conformance.diagnosis import Conclusion
 from conformance.evidence import Step
 from conformance.serving.attached import ServerFacts
@@ -14,6 +17,18 @@ _CODES = {
     Conclusion.DOES_NOT: ExitCode.NOT_CONFORMANT,
     Conclusion.UNKNOWN: ExitCode.HARNESS,
 }
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to probe. ``tokens``: prompt length; ``seed``: a random one if ``None``."""
+
+    attachment: Attachment
+    connector: str | None = None
+    handoff: str | None = None
+    model: str | None = None
+    tokens: int | None = None
+    seed: int | None = None
 
 
 class ProbeResult(BaseModel):

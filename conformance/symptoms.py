@@ -64,20 +64,14 @@ def counters_stuck(seen: Seen) -> Diagnosis | None:
     return unknown("counters_stuck", seen.unsettled, fix)
 
 
-def no_oracle(seen: Seen) -> Diagnosis | None:
-    if not seen.no_oracle:
-        return None
-    return unknown("no_oracle", seen.no_oracle, "see what decode's connector does without params")
-
-
 def swapped(seen: Seen) -> Diagnosis | None:
     if seen.reverse_external == 0:
         return None
+    why = "P returns no params, and D does" if seen.no_params else "nothing goes from P to D"
     return no(
         "swapped",
-        f"nothing goes from P to D, but {seen.reverse_external} tokens went from D to P: the URLs "
-        "are swapped",
-        "exchange --prefill-url and --decode-url",
+        f"{why}, but {seen.reverse_external} tokens went from D to P: the URLs are swapped",
+        "exchange --prefill-url and --decode-url, or kv_role of the two",
     )
 
 
@@ -261,6 +255,17 @@ def not_moved(seen: Seen) -> Diagnosis | None:
     return no("not_moved", words, "is it the right --connector?")
 
 
+def no_oracle(seen: Seen) -> Diagnosis | None:
+    if not seen.no_oracle:
+        return None
+    return unknown(
+        "no_oracle",
+        f"{seen.external} of {seen.prompt_tokens} prompt tokens came from outside, but it cannot "
+        f"be told whether the answer is right: {seen.no_oracle}",
+        "",
+    )
+
+
 def _served(seen: Seen) -> bool:
     """Whether decode got anything, or it never came to that."""
     return seen.sources is None or seen.external > 0
@@ -272,7 +277,6 @@ RULES: tuple[Rule, ...] = (
     other_traffic,
     router_asks_others,
     counters_stuck,
-    no_oracle,
     swapped,
     prefill_returns_nothing,
     refused,
@@ -291,4 +295,5 @@ RULES: tuple[Rule, ...] = (
     wrong_answer,
     not_moved,
     blind,
+    no_oracle,
 )

@@ -20,6 +20,8 @@ LAYERS = ("layer.0", "layer.1")
 class NoConnector:
     """A server of its own: the reference."""
 
+    looks_up = False
+
     def load(self, ids: Sequence[int], params: Params) -> tuple[list[int], int]:
         """KV of the first prompt tokens from elsewhere, and the bytes that were moved for it."""
         return [], 0
@@ -35,6 +37,8 @@ class NoConnector:
 
 class Nixl(NoConnector):
     """Prefill keeps the KV under the request's id; decode fetches it, all of it."""
+
+    looks_up = True
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -68,6 +72,8 @@ class Nixl(NoConnector):
 
 class Example(NoConnector):
     """Whole blocks below the last token, one safetensors file per layer and prompt."""
+
+    looks_up = True
 
     def __init__(self, folder: str, *, writes: bool) -> None:
         self._folder = Path(folder)

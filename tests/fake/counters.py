@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 
+from fake.engine import Finished
 from fake.model import BLOCK
 
 _SOURCES = ("local_compute", "local_cache_hit", "external_kv_transfer")
@@ -12,29 +13,32 @@ _REASONS = ("stop", "length", "abort", "error")
 
 
 class Counters:
-    """Counters of one server; ``transfers`` if it has NIXL's."""
+    """Counters of one server; ``transfers`` if it has NIXL's; ``block``: what it calls its own."""
 
-    def __init__(self, model: str, *, transfers: bool) -> None:
+    def __init__(self, model: str, *, transfers: bool, block: int = BLOCK) -> None:
         self._label = f'model_name="{model}"'
         self._transfers = transfers
+        self._block = block
         self._lock = threading.Lock()
         self._sources: Counter[str] = Counter()
         self._finished: Counter[str] = Counter()
-        self._moved = self._moves = self._running = 0
+        self._moved = self._moves = self._running = self._looked_up = self._failed = 0
 
     def begin(self) -> None:
         """A request is in the engine."""
         with self._lock:
             self._running += 1
 
-    def finish(self, reason: str, sources: dict[str, int], moved: int) -> None:
+    def finish(self, done: Finished) -> None:
         """A request has left it: where its prompt tokens came from, and the bytes fetched."""
         with self._lock:
             self._running -= 1
-            self._sources.update(sources)
-            self._finished[reason] += 1
-            self._moved += moved
-            self._moves += moved > 0
+            self._sources.update(done.sources)
+            self._finished[done.reason] += 1
+            self._moved += done.moved
+            self._moves += done.moved > 0
+            self._looked_up += done.looked_up
+            self._failed += done.failed
 
     def finish_foreign(self) -> None:
         """A request of somebody else's has left the engine."""
@@ -48,7 +52,7 @@ class Counters:
 
     def _page(self) -> str:
         label = self._label
-        lines = [f'vllm:cache_config_info{{block_size="{BLOCK}",engine="0"}} 1.0']
+        lines = [f'vllm:cache_config_info{{block_size="{self._block}",engine="0"}} 1.0']
         lines += ["# TYPE vllm:num_requests_running gauge"]
         lines += [f"vllm:num_requests_running{{{label}}} {self._running}"]
         lines += [f"vllm:num_requests_waiting{{{label}}} 0"]
@@ -64,6 +68,8 @@ class Counters:
             f"{self._finished[reason]}"
             for reason in _REASONS
         ]
+        lines += [f"vllm:external_prefix_cache_queries_total{{{label}}} {self._looked_up}"]
+        lines += [f"vllm:nixl_num_failed_transfers_total{{{label}}} {self._failed}"]
         # Exported from the first transfer on, as NIXL's statistics are.
         if self._transfers and self._moves:
             lines += [f"vllm:nixl_bytes_transferred_sum{{{label}}} {self._moved}"]

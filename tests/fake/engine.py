@@ -22,6 +22,8 @@ class Finished:
     sources: dict[str, int]
     moved: int
     params: Params
+    looked_up: int = 0
+    failed: int = 0
 
 
 @dataclass
@@ -29,14 +31,15 @@ class Engine:
     """Serves one request after the other; everything is greedy."""
 
     connector: NoConnector
-    _cache: dict[tuple[int, ...], list[int]] = field(default_factory=dict)
+    _cache: dict[tuple[str, tuple[int, ...]], list[int]] = field(default_factory=dict)
 
     def generate(
         self, request: str, ids: list[int], body: dict[str, Any], faults: Faults
     ) -> Finished:
         """Prefill by what is cached, handed over or computed; then answer."""
         params = body.get("kv_transfer_params") or {}
-        cached = self._cached(ids)
+        salt = body.get("cache_salt") or ""
+        cached = self._cached(salt, ids)
         loaded, moved = self._load(ids, params, faults)
         if len(loaded) <= len(cached):
             loaded, moved = [], 0
@@ -44,7 +47,7 @@ class Engine:
         kv = model.extend_kv(held[: len(ids) - 1], ids)
         if "claim" in faults:
             kv = model.extend_kv([], ids)
-        self._remember(ids, kv)
+        self._remember(salt, ids, kv)
         returned = self.connector.save(request, ids, kv, params)
         tokens, reason = _answer(kv[:-1], ids[-1], body, faults)
         return Finished(
@@ -56,27 +59,31 @@ class Engine:
                 "local_compute": len(ids) - len(held),
             },
             moved=moved,
+            looked_up=len(ids) - len(cached) if self.connector.looks_up else 0,
+            failed=int("fail_fetch" in faults and bool(params.get("do_remote_prefill"))),
             params={} if "no_params" in faults else returned,
         )
 
     def _load(self, ids: list[int], params: Params, faults: Faults) -> tuple[list[int], int]:
-        if "recompute" in faults:
+        if "recompute" in faults or "fail_fetch" in faults:
             return [], 0
         kv, moved = self.connector.load(ids, params)
+        if "make_up" in faults and not kv:
+            kv = [7] * (len(ids) - 1)
         if "wrong_kv" in faults:
             kv = [(entry + 1) % KV_LIMIT for entry in kv]
         return kv, moved
 
-    def _cached(self, ids: Sequence[int]) -> list[int]:
+    def _cached(self, salt: str, ids: Sequence[int]) -> list[int]:
         """KV of the longest run of whole blocks below the last token that was seen before."""
         for end in range((len(ids) - 1) // BLOCK * BLOCK, 0, -BLOCK):
-            if tuple(ids[:end]) in self._cache:
-                return self._cache[tuple(ids[:end])]
+            if (salt, tuple(ids[:end])) in self._cache:
+                return self._cache[salt, tuple(ids[:end])]
         return []
 
-    def _remember(self, ids: Sequence[int], kv: list[int]) -> None:
+    def _remember(self, salt: str, ids: Sequence[int], kv: list[int]) -> None:
         for end in range(BLOCK, len(ids) + 1, BLOCK):
-            self._cache.setdefault(tuple(ids[:end]), kv[:end])
+            self._cache.setdefault((salt, tuple(ids[:end])), kv[:end])
 
 
 def _answer(

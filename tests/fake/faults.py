@@ -13,7 +13,13 @@ KNOWN = {
     "recompute": "decode ignores what was handed over, and says so in its counters",
     "claim": "decode counts a transfer, but answers from its own computation",
     "wrong_kv": "decode uses KV that was damaged on the way",
+    "make_up": "KV out of nothing for every prompt, counted as a transfer",
+    "fail_fetch": "decode cannot fetch what was handed over, counts that and recomputes",
     "no_params": "prefill returns no kv_transfer_params",
+    "no_stats": "/metrics without the engine's counters",
+    "version": "/version says 0.N.0",
+    "busy": "a request of somebody else's is under way and never ends",
+    "block": "/metrics says that a block has N tokens",
     "die_at_start": "the engine's exception and its wrappers in the log, exit code 1",
     "port_in_use": "the first N starts find their port taken",
     "hang_at_start": "never listens",
@@ -26,6 +32,7 @@ KNOWN = {
     "empty_text": "answers without a token",
     "constant": "the same answer to everything",
     "no_done": "streams without [DONE]",
+    "registers_more": "the engine registers a connector that nobody knows",
     "spawn_children": "a grandchild in its own session, and a mapped file in /dev/shm",
 }
 ROLES = ("prefill", "decode", "reference")
@@ -54,8 +61,13 @@ class Faults:
 
 def faults_of(role: str) -> Faults:
     """Those that the environment asks for in a server of this role."""
+    return parse(os.environ.get(VARIABLE, ""), role)
+
+
+def parse(text: str, role: str) -> Faults:
+    """Those of a list that a server of this role has."""
     listed = []
-    for entry in filter(None, os.environ.get(VARIABLE, "").split(",")):
+    for entry in filter(None, text.split(",")):
         what, _, check = entry.strip().partition("@")
         parts = what.split(":")
         scope = parts.pop(0) if parts[0] in ROLES else role

@@ -23,9 +23,18 @@ class FakeServer(wire.Server):
     """Everything that the requests of one server share."""
 
     def __init__(
-        self, port: int, name: str, engine: Engine, counters: Counters, faults: Faults
+        self,
+        port: int,
+        name: str,
+        engine: Engine,
+        counters: Counters,
+        faults: Faults,
+        *,
+        api_key: str = "",
+        max_model_len: int = 4096,
     ) -> None:
         super().__init__(("127.0.0.1", port), Handler)
+        self.api_key, self.max_model_len = api_key, max_model_len
         self.name, self.engine, self.counters, self.faults = name, engine, counters, faults
         self.numbers = itertools.count(1)
         self.lock = threading.Lock()
@@ -37,7 +46,9 @@ class Handler(wire.Connection):
     server: FakeServer
 
     def respond(self, method: str, path: str, body: bytes) -> None:
-        if method == "POST":
+        if path.startswith("/v1") and not self._may():
+            self.reply_json(401, {"error": "Unauthorized"})
+        elif method == "POST":
             say(f'INFO:     127.0.0.1 - "POST {path} HTTP/1.1"')
             try:
                 self._post(path, json.loads(body))
@@ -46,12 +57,23 @@ class Handler(wire.Connection):
         elif path == "/health":
             self.reply(200, b"")
         elif path == "/metrics":
-            self.reply(200, self.server.counters.text().encode())
+            text = "" if "no_stats" in self.server.faults else self.server.counters.text()
+            self.reply(200, text.encode())
+        elif path == "/version":
+            minor = self.server.faults.number("version") or 32
+            self.reply_json(200, {"version": f"0.{minor}.0"})
+        elif path == "/v1/models":
+            card = {"id": self.server.name, "max_model_len": self.server.max_model_len}
+            self.reply_json(200, {"object": "list", "data": [card]})
         elif path.startswith("/fake/kv/"):
             kept = self.server.engine.connector.kept(path.rpartition("/")[2])
             self.reply_json(404 if kept is None else 200, kept)
         else:
             self.reply_json(404, {"detail": "Not Found"})
+
+    def _may(self) -> bool:
+        key = self.server.api_key
+        return not key or self.headers.get("authorization") == f"Bearer {key}"
 
     def _post(self, path: str, body: dict[str, Any]) -> None:
         if path == "/tokenize":
@@ -64,6 +86,9 @@ class Handler(wire.Connection):
 
     def _generate(self, chat: bool, body: dict[str, Any]) -> None:
         server, faults = self.server, self.server.faults.at(self.agent)
+        if body.get("model") != server.name:
+            self.reply_json(404, {"error": {"message": f"no model {body.get('model')!r}"}})
+            return
         ids = api.prompt_of(chat, body)
         number = next(server.numbers)
         if "die_on_request" in faults and number == faults.number("die_on_request"):
@@ -94,6 +119,6 @@ def _count(counters: Counters, done: Finished, faults: Faults) -> None:
     """After the answer, as vLLM may do it too."""
     time.sleep(faults.number("late") / 1000)
     if "never_settle" not in faults:
-        counters.finish(done.reason, done.sources, done.moved)
+        counters.finish(done)
     if "foreign" in faults:
         counters.finish_foreign()

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from io import BufferedIOBase
 from typing import Any
 
-_REASONS = {200: "OK", 400: "Bad Request", 404: "Not Found"}
+_REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found"}
 
 
 class Server(socketserver.ThreadingTCPServer):
@@ -33,9 +33,9 @@ class Connection(socketserver.StreamRequestHandler):
         """Read requests and give each to :meth:`respond`."""
         self.open = True
         while self.open and (line := self.rfile.readline().split()):
-            headers = _headers(self.rfile)
-            self.agent = headers.get("user-agent", "")
-            body = self.rfile.read(int(headers.get("content-length", 0)))
+            self.headers = _headers(self.rfile)
+            self.agent = self.headers.get("user-agent", "")
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
             self.respond(line[0].decode(), line[1].decode(), body)
 
     def respond(self, method: str, path: str, body: bytes) -> None:
