@@ -19,7 +19,7 @@ def info(where: str, line: str) -> None:
     say(f"(APIServer pid={os.getpid()}) INFO {_TIME} [{where}] {line}")
 
 
-def die(message: str) -> None:
+def die(message: str, kind: str = "RuntimeError") -> None:
     """The engine core's exception, what the API server makes of it, and the end."""
     core = f"(EngineCore pid={os.getpid() + 1}) ERROR {_TIME} [core.py:1200]"
     front = f"(APIServer pid={os.getpid()}) ERROR {_TIME} [async_llm.py:700]"
@@ -29,8 +29,8 @@ def die(message: str) -> None:
         '  File "/opt/vllm/v1/engine/core.py", line 1190, in run_engine_core',
         "    engine_core.run_busy_loop()",
         '  File "/opt/vllm/v1/worker/cpu_worker.py", line 412, in execute_model',
-        f'    raise RuntimeError("{message}")',
-        f"RuntimeError: {message}",
+        f'    raise {kind}("{message}")',
+        f"{kind}: {message}",
     ):
         say(f"{core} {line}")
     for line in (

@@ -13,6 +13,8 @@ from fake.counters import Counters
 from fake.engine import Engine
 from fake.faults import Faults, count_start, faults_of
 from fake.log import die, info, refuse_port
+from fake.refusals import refuse
+from fake.store import Store
 from fake.web import FakeServer
 
 _ROLES = {"kv_producer": "prefill", "kv_consumer": "decode"}
@@ -26,13 +28,15 @@ def main() -> None:
     faults = faults_of(role)
     info("api_utils.py:347", "version 0.32.0")
     _begin_badly(faults, role, options.port)
+    refuse(config)
     if "spawn_children" in faults:
         _spawn_children()
+    name = config.get("kv_connector")
     counters = Counters(
-        options.served_model_name,
-        transfers=config.get("kv_connector") == "NixlConnector",
+        options.served_model_name, transfers=name in ("NixlConnector", "StoreConnector")
     )
-    engine = Engine(connector_for(config, options.port))
+    stores = Store(writes=role == "prefill") if name == "StoreConnector" else None
+    engine = Engine(stores or connector_for(config, options.port))
     server = FakeServer(options.port, options.served_model_name, engine, counters, faults)
     info("api_server.py:500", f"Starting vLLM server on http://127.0.0.1:{options.port}")
     server.serve_forever()
