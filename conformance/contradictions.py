@@ -45,7 +45,7 @@ def _features(column: ConnectorResult) -> Iterator[Contradiction]:
         works = [cell for cell in cells if cell.verdict in _WORKS]
         support = declared["support"]
         if broken and (support == "yes" or (support == "partly" and not works)):
-            observed = f"{len(broken)} of {len(broken) + len(works)} checks: {_told(broken)}"
+            observed = f"{len(broken)} of {len(broken) + len(works)} checks broken: {_told(broken)}"
         elif support == "no" and works and not broken:
             observed = f"works: {len(works)} of {len(works)} checks pass"
         else:

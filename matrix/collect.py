@@ -9,6 +9,7 @@ from conformance.errors import ReportError
 from conformance.evidence import Rung
 from conformance.features import BY_ID, FEATURES
 from conformance.report import Cell, Report
+from conformance.report_parts import Contradiction
 from conformance.verdict import SEVERITY, Verdict, worst
 from matrix import words
 from matrix.merge import Results, latest, oldest_first, utc
@@ -31,6 +32,7 @@ def collect(reports: Sequence[Report]) -> Matrix:
         columns=tuple(_column(name, ordered) for name in names),
         cells=tuple(_cell(name, row.id, results[name]) for row in rows for name in names),
         runs=tuple(_run(report) for report in ordered),
+        contradictions=tuple(found for name in names for found in _contradictions(name, ordered)),
     )
 
 
@@ -67,6 +69,11 @@ def _column(name: str, reports: Sequence[Report]) -> Column:
         links=tuple(newest.links),
         run=run,
     )
+
+
+def _contradictions(name: str, reports: Sequence[Report]) -> list[Contradiction]:
+    newest = next(report for report in reversed(reports) if report.connector(name))
+    return [found for found in newest.contradictions if found.connector == name]
 
 
 def _cell(connector: str, feature: str, by_check: Mapping[str, Results]) -> MatrixCell:

@@ -21,6 +21,7 @@ def render_markdown(matrix: Matrix) -> str:
         list(notes.lines()),
         ["## What a green cell stands on", "", words.LADDER, "", *_ladder()],
         ["## Cells that are not green", "", *_not_green(matrix)],
+        [*_contradictions(matrix)],
         ["## Runs", "", *_runs(matrix), *_problems(matrix)],
         ["## Connectors", "", *_connectors(matrix)],
     )
@@ -94,6 +95,19 @@ def _absent(pairs: Iterable[tuple[Column, Row]]) -> Iterator[str]:
 
 def _how(column: Column, row: Row) -> str:
     return f": {code(words.run_line(column.name, row.id))}" if row.known else ""
+
+
+def _contradictions(matrix: Matrix) -> Iterator[str]:
+    if not matrix.contradictions:
+        return
+    yield from (f"## {words.CONTRADICTIONS}", "", words.CONTRADICTIONS_LEAD, "")
+    yield _row(words.CONTRADICTION_COLUMNS)
+    yield _row(":---" for _ in words.CONTRADICTION_COLUMNS)
+    titles = {column.name: column.title for column in matrix.columns}
+    for found in matrix.contradictions:
+        about = f"{found.kind} {found.name}"
+        texts = (titles[found.connector], about, found.declared, found.observed)
+        yield _row([*(plain(text) for text in texts), link(found.source)])
 
 
 def _runs(matrix: Matrix) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from conformance.evidence import Rung
 from conformance.report import Cell, Host, Suite, Timing
+from conformance.report_parts import Contradiction
 from conformance.verdict import Verdict
 
 
@@ -100,12 +101,16 @@ class MatrixCell:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Features (rows) by connectors (columns); ``runs`` is oldest first."""
+    """Features (rows) by connectors (columns); ``runs`` is oldest first.
+
+    ``contradictions`` are those of each connector's newest run.
+    """
 
     rows: tuple[Row, ...]
     columns: tuple[Column, ...]
     cells: tuple[MatrixCell, ...]
     runs: tuple[Run, ...]
+    contradictions: tuple[Contradiction, ...] = ()
     schema_version: Literal[1] = 1
 
     def cell(self, connector: str, feature: str) -> MatrixCell:

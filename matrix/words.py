@@ -39,6 +39,12 @@ LADDER = (
     "pass got. A step that a connector has nothing to show for is passed over, with the reason. "
     "A check of one answer, such as an error body, has no ladder: its pass is marked as observed."
 )
+CONTRADICTIONS = "Said, and not so"
+CONTRADICTIONS_LEAD = (
+    "What a profile or a page it quotes says of a connector, against what its newest run saw or "
+    "its class says of itself. What nobody declared cannot be contradicted."
+)
+CONTRADICTION_COLUMNS = ("Connector", "About", "Declared", "Observed", "Declared in")
 COUNTS = "Counts are checks passed, of all that were planned."
 NOBODY = "In no report: nobody ran it, which is neither good nor bad news"
 

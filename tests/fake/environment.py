@@ -22,6 +22,7 @@ def server_python(folder: Path, without: Sequence[str] = ()) -> Path:
             (site / entry.name).symlink_to(entry)
     script = folder / "python"
     path = f"{site}:{HERE.parent}"
+    path += "${PYTHONPATH:+:$PYTHONPATH}"
     script.write_text(f'#!/bin/sh\nPYTHONPATH="{path}" exec "{sys.executable}" -S "$@"\n')
     script.chmod(0o755)
     return script
