@@ -57,6 +57,7 @@ class Client:
             api_key="unused",
             max_retries=0,
             timeout=ANSWER_LIMIT_S,
+            http_client=openai.DefaultHttpxClient(verify=tls()),
         )
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from conformance.assumed import assumed_profile, handoff_of, with_exported_recor
 from conformance.attached_fleet import AttachedFleet
 from conformance.bodies import completion
 from conformance.causality import VARIANT, causality
-from conformance.direction import external_tokens, reverse
+from conformance.direction import external_from_decode, may_be_swapped
 from conformance.errors import (
     CheckFailed,
     ForeignTraffic,
@@ -86,7 +86,7 @@ class Trial:
         expected = pair.expected(ask.endpoint, ask.body(PROVEN)) if usable else None
         exchange = self._exchange(pair, ask)
         if exchange is None or not self.seen.external:
-            return self._other_way(pair)
+            return self._other_way(pair, exchange)
         if self._known is None:
             deltas = exchange.prefill_delta, exchange.decode_delta
             pair = replace(pair, profile=with_exported_records(pair.profile, *deltas))
@@ -123,10 +123,10 @@ class Trial:
         other = pair.expected(ask.endpoint, ask.body(VARIANT))
         self.seen.insensitive = compare(expected, other, pair.model.dtype).equal
 
-    def _other_way(self, pair: Pair) -> None:
+    def _other_way(self, pair: Pair, exchange: Exchange | None) -> None:
         """Nothing came: perhaps the two are just in each other's place."""
-        if not self.seen.routed:
-            self.seen.reverse_external = external_tokens(reverse(pair), "reverse")
+        if not self.seen.routed and may_be_swapped(exchange):
+            self.seen.reverse_external = external_from_decode(pair)
 
     def _ask(self, pair: Pair) -> Ask:
         length = self._tokens or self._few_blocks(pair.block_size)

@@ -55,10 +55,11 @@ class Engine:
             reason=reason,
             sources={
                 "local_cache_hit": len(cached),
-                "external_kv_transfer": max(len(loaded) - len(cached), 0),
+                "external_kv_transfer": max(len(loaded) - len(cached), 0)
+                - ("miscount" in faults and bool(loaded)),
                 "local_compute": len(ids) - len(held),
             },
-            moved=moved,
+            moved=0 if "no_bytes" in faults else moved,
             looked_up=len(ids) - len(cached) if self.connector.looks_up else 0,
             failed=int("fail_fetch" in faults and bool(params.get("do_remote_prefill"))),
             params={} if "no_params" in faults else returned,
@@ -68,6 +69,8 @@ class Engine:
         if "recompute" in faults or "fail_fetch" in faults:
             return [], 0
         kv, moved = self.connector.load(ids, params)
+        if "half" in faults:
+            kv = kv[: len(kv) // 2 // BLOCK * BLOCK]
         if "make_up" in faults and not kv:
             kv = [7] * (len(ids) - 1)
         if "wrong_kv" in faults:

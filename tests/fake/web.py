@@ -86,6 +86,9 @@ class Handler(wire.Connection):
 
     def _generate(self, chat: bool, body: dict[str, Any]) -> None:
         server, faults = self.server, self.server.faults.at(self.agent)
+        if "wants_key" in faults:
+            self.reply_json(401, {"error": "Unauthorized"})
+            return
         if body.get("model") != server.name:
             self.reply_json(404, {"error": {"message": f"no model {body.get('model')!r}"}})
             return
