@@ -10,7 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -69,7 +69,7 @@ def run_contracts(
 
 
 def check_interpreter(python: str, *packages: str) -> None:
-    """Raises :class:`EnvironmentProblem` if an interpreter lacks a package it needs."""
+    """Raises :class:`UsageError` if an interpreter lacks a package it needs."""
     probe = [python, "-c", NEEDED.format(names=packages)]
     try:
         done = subprocess.run(probe, capture_output=True, text=True, timeout=60, check=True)
@@ -138,6 +138,7 @@ class _Lines:
         self._file = path.open()
         self._told = told
         self._running: ClauseResult | None = None
+        self._planned: dict[tuple[str, str], ClauseResult] = {}
         self._results: dict[tuple[str, str], ClauseResult] = {}
 
     def read(self) -> None:
@@ -150,33 +151,31 @@ class _Lines:
         self._file.seek(at)  # a line that is still being written is read next time
 
     def finish(self, code: int, log: Path) -> list[ClauseResult]:
-        """All results; a process that ended in the middle leaves a clause that never did."""
+        """All results. A process that ended too early leaves clauses without one."""
         self.read()
         self._file.close()
+        how = f"the process ended with {f'signal {-code}' if code < 0 else f'exit code {code}'}"
         if self._running:
-            how = f"signal {-code}" if code < 0 else f"exit code {code}"
-            message = f"hung or crashed: the process ended with {how} in this clause"
-            self._take(
-                ClauseResult(
-                    self._running.contract,
-                    self._running.clause,
-                    self._running.requirement,
-                    "fail",
-                    message,
-                )
-            )
+            why = f"hung or crashed: {how} in this clause"
+            self._take(replace(self._running, verdict="fail", message=why))
+        for key, clause in self._planned.items():
+            if key not in self._results:
+                self._take(replace(clause, verdict="error", message=f"never tried: {how}"))
         if not self._results:
             tail = log.read_text(errors="replace")[-2000:]
-            raise EnvironmentProblem(f"no clause was tried (exit code {code}):\n{tail}")
+            raise EnvironmentProblem(f"no clause was tried, {how}:\n{tail}")
         return list(self._results.values())
 
     def _take(self, result: ClauseResult) -> None:
+        key = (result.contract, result.clause)
+        if result.verdict == "planned":
+            self._planned[key] = result
+            return
         if result.verdict == "started":
             self._running = result
             return
         self._running = None
         # A clause that failed and whose pair then cannot be shut down stays failed.
-        key = (result.contract, result.clause)
         if key not in self._results or self._results[key].verdict == "pass":
             self._results[key] = result
             if self._told:

@@ -18,7 +18,7 @@ from conformance.contracts.release import Release
 from conformance.contracts.transfer import Transfer
 
 
-class ConnectorContract(Construction, Matching, Metadata, Transfer, Release):
+class ConnectorContract(Release, Transfer, Metadata, Matching, Construction):
     """All clauses. Each is tried on a fresh prefill and decode instance in one process.
 
     The schedulers, configurations, KV caches and the order of hooks are vLLM's own; what is

@@ -36,6 +36,11 @@ class Construction(Setting):
         left = sorted(found.__abstractmethods__)
         assert not left, f"{self.connector} leaves abstract: {', '.join(left)}"
 
+    def test_both_instances_start(self, places: Places) -> None:
+        """A prefill and a decode instance come up: the worker's connector takes the KV caches, and
+        the scheduler's what the workers have to say to others."""
+        self.new_pair(places).shutdown()
+
     def test_shutdown_may_be_called_twice(self, places: Places) -> None:
         """shutdown() can be called a second time in both roles without raising."""
         bare = self.bare("prefill", places)

@@ -35,8 +35,11 @@ class Saved:
 class Pair:
     """P and D, each with both of its connectors, stepped in turn."""
 
-    def __init__(self, prefill: Instance, decode: Instance, patience_s: float) -> None:
+    def __init__(
+        self, prefill: Instance, decode: Instance, patience_s: float, same_request_id: bool
+    ) -> None:
         self.prefill, self.decode, self.patience_s = prefill, decode, patience_s
+        self.same_request_id = same_request_id
         self._count = 0
 
     def save(self, length: int, params: Mapping[str, Any]) -> Saved:
@@ -50,7 +53,10 @@ class Pair:
 
     def ask(self, saved: Saved) -> Request:
         """D's request for a saved prompt, not yet given to its scheduler."""
-        return self.decode.request(self._name("decode"), saved.prompt, saved.params)
+        name = self._name("decode")
+        if self.same_request_id:
+            name = saved.name.rpartition("-")[0] + name[-9:]
+        return self.decode.request(name, saved.prompt, saved.params)
 
     def find(self, saved: Saved) -> Request:
         """The same, once D's connector finds the prompt: a store may need a moment after P."""
@@ -101,5 +107,6 @@ class Pair:
         self.decode.shutdown()
 
     def _name(self, role: str) -> str:
+        # vLLM puts eight hexadecimal digits behind the id that a client gives a request.
         self._count += 1
-        return f"{role}-{self._count}"
+        return f"{role}-{self._count}-{self._count:08x}"

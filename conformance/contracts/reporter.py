@@ -16,8 +16,6 @@ import pytest
 
 from conformance.contracts.clause import DECLARED
 
-FORMAT = "contract-report"
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Where the lines go, and how long a clause may take."""
@@ -38,6 +36,11 @@ class Reporter:
     def __init__(self, path: Path, limit_s: float) -> None:
         self.file = path.open("a")
         self.limit_s = limit_s
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """All clauses are named first, so that those a crash leaves out are known."""
+        for item in session.items:
+            self._write("planned", item, "")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:

@@ -41,6 +41,8 @@ class Setting(Contract):
         "do_remote_prefill": False,
     }
     """``kv_transfer_params`` of a request to prefill."""
+    same_request_id: ClassVar[bool] = False
+    """Whether decode's request must carry the client's id of the prefill request."""
     store: ClassVar[str | None] = None
     """The ``${dir:name}`` under which the saved KV lies as files, if it does."""
     patience_s: ClassVar[float] = 10.0
@@ -66,13 +68,17 @@ class Setting(Contract):
     @pytest.fixture
     def pair(self, places: Places) -> Iterator[Pair]:
         """A prefill and a decode instance with nothing saved yet."""
+        pair = self.new_pair(places)
+        yield pair
+        pair.shutdown()
+
+    def new_pair(self, places: Places) -> Pair:
+        """Starts both instances."""
         prefill, decode = (
             Instance(self.setup(side, places), places.folder("model"))
             for side in ("prefill", "decode")
         )
-        pair = Pair(prefill, decode, self.patience_s)
-        yield pair
-        pair.shutdown()
+        return Pair(prefill, decode, self.patience_s, self.same_request_id)
 
     def bare(self, side: str, places: Places) -> Bare:
         """The configuration of one side, without connectors."""

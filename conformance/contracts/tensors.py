@@ -13,7 +13,9 @@ from typing import Any, Protocol
 class Tensors(Protocol):
     """What the contracts ask of a tensor library. ``dtype`` goes by torch's name."""
 
-    dtypes: Sequence[str]
+    @property
+    def dtypes(self) -> Sequence[str]:
+        """The dtypes to try."""
 
     def make(self, values: Sequence[float], shape: Sequence[int], dtype: str) -> Any:
         """A tensor of these values, row by row."""

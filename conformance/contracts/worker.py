@@ -84,7 +84,6 @@ class Worker:
         return _sampled(names, transferred)
 
     def _attend(self, spans: dict[str, range], number: int, layer: str) -> None:
-        @maybe_transfer_kv_layer
         def compute(layer_name: str) -> None:
             for name, span in spans.items():
                 known = self.running[name]
@@ -92,7 +91,7 @@ class Worker:
                 kv = kv_of(known.tokens, number)[span.start : span.stop]
                 self.memory.write(layer_name, known.blocks, span, kv)
 
-        compute(layer)
+        maybe_transfer_kv_layer(compute)(layer)
 
 
 def _computed_before(output: SchedulerOutput) -> dict[str, int]:

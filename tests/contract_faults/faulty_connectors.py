@@ -8,6 +8,7 @@ CONNECTORS = (
     "RightConnector",
     "ConnectorTakesTwoArguments",
     "ConnectorLeavesAbstract",
+    "ConnectorRefusesCaches",
     "ConnectorNegativeMatch",
     "ConnectorClaimsWholePrompt",
     "ConnectorClaimsUnknownPrompts",

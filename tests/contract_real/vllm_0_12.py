@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import socket
-from typing import Any
 
-import pytest
-import torch
 from vllm.config.kv_transfer import KVTransferConfig
 from vllm.distributed.kv_transfer.kv_lookup_buffer.simple_buffer import SimpleBuffer
 from vllm.distributed.kv_transfer.kv_pipe.pynccl_pipe import PyNcclPipe
@@ -58,5 +55,7 @@ class TestSimpleBuffer(LookupBufferContract):
 
     def open_buffer(self, capacity_bytes: int) -> BufferEnds:
         signal, data = pipe_pair(), pipe_pair()
-        prefill, decode = (SimpleBuffer(s, d, capacity_bytes) for s, d in zip(signal, data))
+        prefill, decode = (
+            SimpleBuffer(s, d, capacity_bytes) for s, d in zip(signal, data, strict=True)
+        )
         return BufferEnds(prefill, decode)
