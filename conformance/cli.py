@@ -1,4 +1,4 @@
-"""The command line: doctor, plan, run, replay, contract, matrix."""
+"""The command line: doctor, plan, run, replay, contract, init-profile, matrix."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from conformance.attached_options import (
 from conformance.attachment import ONE_PROCESS, WITH_SECRETS, Attachment
 from conformance.contract_command import contract
 from conformance.errors import ReportError, SuiteError, UsageError
+from conformance.init_profile import init_profile
 from conformance.options import RunOptions
 from conformance.probe_command import probe
 from conformance.registry import CHECKS_FOLDER, plan
@@ -237,6 +238,7 @@ def replay(
 
 
 app.command()(contract)
+app.command()(init_profile)
 app.command()(probe)
 
 
