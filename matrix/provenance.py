@@ -60,6 +60,8 @@ def suite(build: Suite) -> str:
 
 def host(machine: Host) -> str:
     """A machine in one line: platform, processor, memory and accelerators."""
+    if not machine.cores:  # servers that were running already, on a machine of their own
+        return machine.platform
     memory = f"{machine.memory_bytes / 2**30:.0f} GiB"
     return (
         f"{machine.platform}, {machine.cpu} ({machine.cores} cores, {memory}), "

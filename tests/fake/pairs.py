@@ -92,6 +92,7 @@ class Place:
 @contextmanager
 def place(folder: Path) -> Iterator[Place]:
     """Where servers can be started; at the end they are stopped."""
+    folder.mkdir(exist_ok=True)
     made = Place(folder)
     try:
         yield made
