@@ -28,6 +28,7 @@ IMPORTS = (
     "mooncake",
     "flexkv",
     "mori",
+    "msgpack",
     "hf3fs_fuse",
     "gguf",
     "accelerate",
