@@ -60,6 +60,10 @@ class Console:
             f"{self._timings.run_s(cells) / 60:.0f} min; results in {options.report}"
         )
 
+    def note(self, text: str) -> None:
+        """Something takes a while."""
+        self._say(f"[dim]{escape(text)}[/dim]")
+
     def server(self, start: ServerStart) -> None:
         """A server is up, or could not be started."""
         if start.problem:

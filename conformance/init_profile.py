@@ -6,6 +6,7 @@ import difflib
 import os
 import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -46,7 +47,7 @@ def init_profile(
     engine = inspect(server_python)
     folders = [folder.resolve() for folder in python_path or []]
     targets = [target(module_path, connector)] if module_path else []
-    found = introspect(engine, targets, folders)
+    found = introspect(engine, targets, folders, partial(typer.echo, err=True))
     facts = _facts_of(found, connector, module_path, engine)
     file = out or Path(f"{name_for(connector)}.yaml")
     write(draft(facts, found, engine, module_path, folders, file), file)

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -98,16 +98,21 @@ def target(module: str, name: str) -> str:
 
 
 def introspect(
-    engine: Installation, targets: Sequence[str] = (), folders: Sequence[Path] = ()
+    engine: Installation,
+    targets: Sequence[str] = (),
+    folders: Sequence[Path] = (),
+    told: Callable[[str], None] = lambda _: None,
 ) -> Introspection:
     """Ask an engine, or remember what it said. Raises :class:`EnvironmentProblem`.
 
-    ``targets``: classes as :func:`target` writes them; ``folders``: added to ``PYTHONPATH``.
+    ``targets``: classes as :func:`target` writes them; ``folders``: added to ``PYTHONPATH``;
+    ``told``: hears that this will take a while.
     """
     file = cache() / "introspection" / f"{_key(engine, targets, folders)}.json"
     known = _remembered(file)
     if known:
         return known
+    told(f"asking vLLM {engine.version} about its connectors (once, about 15 s)")
     found = _ask(engine, targets, folders)
     if not any(facts.problem for facts in found.connectors if not facts.registered):
         _remember(found, file)

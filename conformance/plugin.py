@@ -56,7 +56,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(config.stash[RESULTS], "kv-conformance-results")
     runtime.on_start = console.server
     if cells and not options.attachment:
-        describe(recorder.report, (cell.profile for cell in cells), runtime.engines, options)
+        profiles = (cell.profile for cell in cells)
+        describe(recorder.report, profiles, runtime.engines, options, console.note)
 
 
 def _runs_checks(config: pytest.Config) -> bool:

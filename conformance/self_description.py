@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,18 @@ from conformance.serving.engine import Engines, Installation
 
 
 def describe(
-    report: Report, profiles: Iterable[Profile], engines: Engines, options: RunOptions
+    report: Report,
+    profiles: Iterable[Profile],
+    engines: Engines,
+    options: RunOptions,
+    told: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Fill in what each class says, and compare the registry of the run's engine.
 
     An engine that cannot be asked is a ``problem`` in both places; the run goes on.
     """
     chosen = {profile.name: profile for profile in profiles}
-    asked = _Asked(engines, list(chosen.values()))
+    asked = _Asked(engines, list(chosen.values()), told)
     for column in report.connectors:
         column.introspected = asked.of(chosen[column.name])
     report.registry = _gate(asked, engines.default, decides=_is_whole(options))
@@ -46,9 +50,12 @@ def _gate(asked: _Asked, engine: Installation, *, decides: bool) -> RegistryGate
 class _Asked:
     """Asks each engine once, for all the classes that run in it."""
 
-    def __init__(self, engines: Engines, profiles: list[Profile]) -> None:
+    def __init__(
+        self, engines: Engines, profiles: list[Profile], told: Callable[[str], None]
+    ) -> None:
         self._engines = engines
         self._profiles = profiles
+        self._told = told
         self._answers: dict[str, Introspection | SuiteError] = {}
 
     def engine(self, engine: Installation) -> Introspection:
@@ -77,7 +84,8 @@ class _Asked:
         targets = {target(p.module_path, p.connector): None for p in families if p.module_path}
         folders: dict[Path, None] = {f: None for p in mine for f in p.python_folders()}
         try:
-            return introspect(engine, list(targets), list(folders) if targets else [])
+            path = list(folders) if targets else []
+            return introspect(engine, list(targets), path, self._told)
         except SuiteError as problem:
             return problem
 
