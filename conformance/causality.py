@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from conformance.answer import Answer
 from conformance.client import Body
-from conformance.damage import permute_elements
 from conformance.evidence import Outcome, Rung, Step
 from conformance.handoffs import NOTHING, Handed
 from conformance.pair import Ask, Pair, completion
 from conformance.parity import compare
 
 VARIANT = 2
-OUT_OF_REACH = "the folder of a pair that was running already is not the suite's to touch"
+OUT_OF_REACH = "the store of a pair that was running already is not the suite's to touch"
 Figures = dict[str, object]
 
 
@@ -30,7 +29,7 @@ def causality(pair: Pair, ask: Ask, promised: int) -> Step:
     obstacle = _obstacle(pair)
     if obstacle is not None:
         return _step(Outcome.NOT_APPLICABLE, obstacle, {"excuse": True})
-    if pair.profile.causality.method == "damage_files":
+    if pair.damage is not None:
         return _damaged(pair, ask, body, clean)
     return _swapped(pair, ask, body, clean)
 
@@ -40,22 +39,20 @@ def _obstacle(pair: Pair) -> str | None:
     way = pair.profile.causality
     if way.method == "none":
         return way.why or ""
-    if way.method == "damage_files" and way.dir not in pair.folders:
-        return f"it takes damage to stored files, and {OUT_OF_REACH}"
-    return pair.no_swap if way.method == "swap_params" else None
+    if way.method == "swap_params":
+        return pair.no_swap
+    return None if pair.damage else f"it takes damage to what is stored, and {OUT_OF_REACH}"
 
 
 def _damaged(pair: Pair, ask: Ask, body: Body, clean: Answer) -> Step:
     """The stored KV of this prompt is permuted between the legs."""
-    folder = pair.profile.causality.dir or ""
-    before = set(pair.stored_files(folder))
+    assert pair.damage is not None
+    pair.damage.mark()
     pair.prefill_leg(ask.endpoint, body)
-    stored = sorted(set(pair.stored_files(folder)) - before)
-    for path in stored:
-        permute_elements(path)
+    damaged = pair.damage.apply()
     handed = NOTHING.with_ids(clean.prompt_token_ids) if ask.reuse_ids else NOTHING
     answer, _ = pair.decode_leg(ask.endpoint, body, handed)
-    return _changed(pair, clean, answer, {"damaged_files": len(stored)}, "damage to the stored KV")
+    return _changed(pair, clean, answer, {"damaged_pieces": damaged}, "damage to the stored KV")
 
 
 def _swapped(pair: Pair, ask: Ask, body: Body, clean: Answer) -> Step:

@@ -10,7 +10,7 @@ from typing import Any
 from conformance.errors import UsageError
 from conformance.handoffs import merged_name
 from conformance.placeholders import renamed
-from conformance.profile import Instance, Profile, Role
+from conformance.profile import Instance, Movement, Profile, Role
 
 
 def compose(parent: Profile, children: list[Profile]) -> Profile:
@@ -18,7 +18,7 @@ def compose(parent: Profile, children: list[Profile]) -> Profile:
 
     vLLM loads from the first child that has tokens and saves to all (0.32.0,
     ``multi_connector.py``): so the first child says how much is promised and how causality is
-    shown, and every child's own record has to move.
+    shown, and every child's own record of saving has to move.
     """
     parts = [_own_leases(child) for child in children]
     everyone = [parent, *parts]
@@ -28,8 +28,8 @@ def compose(parent: Profile, children: list[Profile]) -> Profile:
             "handoff": merged_name([part.handoff for part in parts]),
             "granularity": parts[0].granularity,
             "causality": parts[0].causality,
-            "movement": tuple(record for part in parts for record in part.movement),
-            "settle": next((part.settle for part in parts if part.settle), None),
+            "movement": _movement(parts),
+            "settle": parts[0].settle,
             "daemons": tuple(daemon for one in everyone for daemon in one.daemons),
             "files": {name: text for one in everyone for name, text in one.files.items()},
             "packages": tuple(dict.fromkeys(name for one in everyone for name in one.packages)),
@@ -40,6 +40,12 @@ def compose(parent: Profile, children: list[Profile]) -> Profile:
             "decode": _joined(parent, parts, "decode"),
         }
     )
+
+
+def _movement(parts: list[Profile]) -> tuple[Movement, ...]:
+    """All records of the child that decode loads from; of the others, what prefill saves."""
+    saved = [r for part in parts[1:] for r in part.movement if r.side == "prefill"]
+    return (*parts[0].movement, *saved)
 
 
 def _own_leases(child: Profile) -> Profile:

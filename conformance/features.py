@@ -47,6 +47,21 @@ FEATURES: tuple[Feature, ...] = (
         "JSON schema, regex, choice and grammar hold across the handoff.",
     ),
     Feature(
+        "leg-order",
+        "Legs at once",
+        "Decode may be asked before prefill has answered, and waits for the KV.",
+    ),
+    Feature(
+        "multi-connector",
+        "Several connectors in one",
+        "Every child of MultiConnector moves KV by itself, and a prompt is loaded once.",
+    ),
+    Feature(
+        "topology",
+        "Topologies",
+        "Several instances of a side, and sides whose block sizes differ, transfer.",
+    ),
+    Feature(
         "shared-prefix",
         "Concurrent shared prefixes",
         "Requests that share blocks of prompt at the same time never get each other's KV.",

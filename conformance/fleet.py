@@ -164,6 +164,8 @@ class Fleet:
                 prompts=reference.prompts,
                 folders=deployment.folders,
                 token_budget=TOKEN_BUDGET,
+                damage=deployment.damage,
+                damage_of_child=deployment.damage_of_child,
             )
             for p in deployment.prefills
             for d in deployment.decodes

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from conformance.answer import Answer, Transcript
 from conformance.bodies import chat, completion, greedy, prefill_body, unstreamed
 from conformance.client import Body, Client, Endpoint
+from conformance.damage import Damage
 from conformance.handoffs import NOTHING, Handed, Handoff, Maker, Place
 from conformance.metrics import Counters, Meter
 from conformance.models import Model
@@ -64,7 +65,8 @@ class Pair:
     """One prefill and one decode instance, and who says what they should answer.
 
     ``folders``: the profile's shared folders that are within reach, by name. ``token_budget``:
-    tokens that one scheduler step may compute, where that is known.
+    tokens that one scheduler step may compute, where that is known. ``damage``: what reaches the
+    connector's store between the legs, where its profile says how.
     """
 
     profile: Profile
@@ -77,6 +79,8 @@ class Pair:
     prompts: Prompts
     folders: dict[str, Path]
     token_budget: int | None
+    damage: Damage | None = field(default=None, kw_only=True)
+    damage_of_child: dict[str, Damage | None] = field(default_factory=dict, kw_only=True)
 
     @property
     def block_size(self) -> int:

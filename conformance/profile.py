@@ -117,17 +117,25 @@ class Causality(_Model):
     """How the suite makes decode see KV that is not this prompt's.
 
     ``swap_params``: the handoff of another prompt; ``damage_files``: the stored bytes under
-    ``${dir:NAME}`` are permuted before decode reads them; ``none``: it cannot, and ``why``.
+    ``${dir:NAME}`` are permuted before decode reads them; ``damage_memory``: those in a
+    ``segment`` of shared memory; ``damage_command``: by a ``command`` of the profile's
+    (``conformance/damage/command.py``); ``none``: it cannot, and ``why``.
     """
 
-    method: Literal["swap_params", "damage_files", "none"]
+    method: Literal["swap_params", "damage_files", "damage_memory", "damage_command", "none"]
     dir: str | None = None
+    segment: str | None = None
+    command: tuple[str, ...] = ()
     why: str | None = None
 
     @model_validator(mode="after")
     def _complete(self) -> Causality:
         if self.method == "damage_files" and not self.dir:
             raise ValueError("damage_files needs 'dir', the ${dir:…} that it damages")
+        if self.method == "damage_memory" and not self.segment:
+            raise ValueError("damage_memory needs 'segment', such as /dev/shm/name-${port:x}")
+        if self.method == "damage_command" and not self.command:
+            raise ValueError("damage_command needs 'command'")
         if self.method == "none" and not self.why:
             raise ValueError("method none needs 'why': a step left out has to say so")
         return self
@@ -169,6 +177,9 @@ class Capabilities(_Model):
     prom_metrics: bool | None = None
 
 
+_OF_CHILDREN = Causality(method="none", why="by each child's own method")
+
+
 class Profile(_Model):
     """A connector as the suite knows it.
 
@@ -193,7 +204,8 @@ class Profile(_Model):
     files: dict[str, dict[str, Any] | str] = Field(default_factory=dict)
     movement: tuple[Movement, ...] = ()
     settle: Settle | None = None
-    causality: Causality
+    causality: Causality = Field(default=_OF_CHILDREN)
+    topologies: tuple[Literal["2P2D", "P64-D128", "P128-D64"], ...] = ()
     shims: tuple[Shim, ...] = ()
     packages: tuple[str, ...] = ()
     platforms: tuple[Platform, ...]
@@ -205,6 +217,12 @@ class Profile(_Model):
     parts: SkipJsonSchema[tuple[Profile, ...]] = ()
     path: Path = Path()
     digest: str = ""
+
+    @model_validator(mode="after")
+    def _causality_or_children(self) -> Profile:
+        if self.causality is _OF_CHILDREN and not (self.children or self.parts):
+            raise ValueError("'causality' is missing: say how decode is made to see other KV")
+        return self
 
     def python_folders(self) -> tuple[Path, ...]:
         """Folders that ``python_path`` names, relative ones beside the profile's file."""
@@ -249,8 +267,10 @@ class Profile(_Model):
         )
 
     def placeholders(self, role: Role | None = None) -> set[tuple[str, str]]:
-        """Every ``(kind, name)`` that one side, or with ``None`` the daemons and files, need."""
+        """Every ``(kind, name)`` that one side needs; with ``None`` what both sides share."""
         if role is None:
-            return names_in([[d.command, d.env] for d in self.daemons]) | names_in(self.files)
+            around: list[Any] = [self.causality.segment, self.causality.command]
+            around += [part for d in self.daemons for part in (d.command, d.env)]
+            return names_in(around) | names_in(self.files)
         instance = self.instance(role)
         return names_in([self.kv_transfer_config(role, ""), instance.env, instance.args])

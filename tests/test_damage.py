@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.damage import permute_elements
+from conformance.damage.files import permute_elements
 
 FORMATS = {"F64": "d", "F32": "f", "F16": "e", "BF16": "H", "U8": "B", "I8": "b", "F8_E4M3": "B"}
 
@@ -73,3 +73,15 @@ def test_twice_is_the_original(file: Path) -> None:
     permute_elements(file)
     permute_elements(file)
     assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("dtype", ["f", "e", "b"])
+def test_a_file_of_bare_elements_is_damaged_and_its_elements_stay_whole(
+    tmp_path: Path, dtype: str
+) -> None:
+    block = tmp_path / "0a1b.bin"
+    block.write_bytes(struct.pack(f"<16{dtype}", *range(16)))
+    permute_elements(block)
+    after = struct.unpack(f"<16{dtype}", block.read_bytes())
+    assert sorted(after) == list(range(16))
+    assert after[-1] != 15

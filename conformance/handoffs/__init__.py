@@ -39,6 +39,7 @@ __all__ = [
     "Place",
     "check_handoff",
     "handoff_named",
+    "may_go_at_once",
     "meaning_of",
     "merged_name",
 ]
@@ -67,6 +68,12 @@ def handoff_named(name: str, python_path: tuple[Path, ...] = ()) -> Maker:
     """
     kinds = [_kind(part, python_path) for part in name.split("+")]
     return kinds[0] if len(kinds) == 1 else partial(Merged, kinds=kinds)
+
+
+def may_go_at_once(name: str, python_path: tuple[Path, ...] = ()) -> bool:
+    """Whether decode can be asked before prefill has answered, for every part of a handoff."""
+    kinds = [_kind(part, python_path) for part in name.split("+")]
+    return all(kind.at_once or kind.may_go_at_once for kind in kinds)
 
 
 def merged_name(names: list[str]) -> str:

@@ -28,6 +28,7 @@ class Mailbox:
 
     def __init__(self, pattern: Pattern, host: str, port: int) -> None:
         zmq, self._decode = _libraries()
+        self.port = port
         self._socket = zmq.Context.instance().socket(getattr(zmq, pattern))
         self._socket.linger = 0
         self._lock = Lock()

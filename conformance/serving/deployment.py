@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from conformance.damage import Damage
 from conformance.placeholders import Leased
 from conformance.serving.daemon import DaemonProcess
 from conformance.serving.leases import Leases
@@ -56,6 +57,8 @@ class Deployment:
     daemons: list[DaemonProcess] = field(default_factory=list)
     leases: Leases | None = None
     ports: dict[Server, Leased] = field(default_factory=dict)
+    damage: Damage | None = None
+    damage_of_child: dict[str, Damage | None] = field(default_factory=dict)
 
     @property
     def servers(self) -> list[Server]:

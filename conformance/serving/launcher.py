@@ -16,6 +16,7 @@ from conformance.placeholders import fill
 from conformance.profile import Profile, Role
 from conformance.report import Gpu, ServerStart
 from conformance.serving.daemon import DaemonProcess
+from conformance.serving.damaging import damage_for, python_path
 from conformance.serving.deployment import Deployment, Key, Shape
 from conformance.serving.devices import Placement, place
 from conformance.serving.engine import Engines, Installation
@@ -121,6 +122,8 @@ class Launcher:
         root = Path(tempfile.mkdtemp(prefix="kvc-shared-"))
         pair.leases = Leases(profile, engine.python, root, self._ports)
         pair.leases.prepare()
+        pair.damage = damage_for(profile, pair.leases)
+        pair.damage_of_child = {part.name: damage_for(part, pair.leases) for part in profile.parts}
         for daemon in profile.daemons:
             plan = ProcessPlan(
                 f"daemon {daemon.name}",
@@ -155,10 +158,7 @@ class Launcher:
         config = fill(profile.kv_transfer_config(role, engine.device), leased)
         instance = profile.instance(role)
         env = {name: str(value) for name, value in fill(instance.env, leased).items()}
-        folders = [str(folder) for folder in profile.python_folders()]
-        if folders:
-            folders += filter(None, [os.environ.get("PYTHONPATH")])
-            env["PYTHONPATH"] = os.pathsep.join(folders)
+        env |= python_path(profile)
         command = [
             *self._command(engine, model, spot),
             *("--kv-transfer-config", json.dumps(config)),

@@ -46,6 +46,10 @@ class Leases:
         own = {key: self._lease(*key) for key in sorted(needed - self.shared.keys())}
         return {**self.shared, **own}
 
+    def covers(self, value: Any) -> bool:
+        """Whether everything a config value needs is shared, and nothing an instance's own."""
+        return names_in(value) <= self.shared.keys()
+
     def release(self) -> None:
         """Give the ports back and remove the folders and files."""
         for lease in self.held:

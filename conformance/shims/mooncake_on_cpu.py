@@ -31,7 +31,7 @@ def _device_zero() -> Iterator[None]:
         torch.accelerator.current_device_index = shipped
 
 
-class MooncakeConnectorOnCpu(mooncake_connector.MooncakeConnector):
+class MooncakeConnectorOnCpu(mooncake_connector.MooncakeConnector):  # type: ignore[misc]
     """MooncakeConnector, constructed with device index 0."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -39,7 +39,7 @@ class MooncakeConnectorOnCpu(mooncake_connector.MooncakeConnector):
             super().__init__(*args, **kwargs)
 
 
-class MooncakeStoreConnectorOnCpu(connector.MooncakeStoreConnector):
+class MooncakeStoreConnectorOnCpu(connector.MooncakeStoreConnector):  # type: ignore[misc]
     """MooncakeStoreConnector, constructed with device index 0."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

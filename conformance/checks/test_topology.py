@@ -1,0 +1,98 @@
+"""Topologies: more than one instance of a side, and sides that differ.
+
+Ids, ports and block tables that are right for one pair may be another's when there are two
+(vllm#42019); block sizes that differ make decode map one block onto several (nixl, vLLM 0.32.0).
+"""
+
+from conformance.case import Case
+from conformance.evidence import Proof
+from conformance.ladder import PROVEN, accounting, parity
+from conformance.metrics import TokenSources
+from conformance.pair import Ask, Pair, completion
+from conformance.profile import Profile
+from conformance.registry import check
+from conformance.serving.deployment import Shape
+
+TWO_BY_TWO = Shape("2P2D", prefills=2, decodes=2)
+SMALLER_ON_P = Shape("P64-D128", prefill_args=("--block-size", "64"))
+SMALLER_ON_D = Shape("P128-D64", decode_args=("--block-size", "64"))
+
+
+def _wanted(profile: Profile, shape: Shape) -> bool:
+    return shape.label in profile.topologies
+
+
+@check(
+    "topology/2P2D",
+    feature="topology",
+    level="extended",
+    shape=TWO_BY_TWO,
+    applies=lambda profile: _wanted(profile, TWO_BY_TWO),
+)
+def test_every_prefill_instance_serves_every_decode_instance(case: Case) -> None:
+    """With two instances of each side, all four pairs of them transfer, at once and in turn."""
+    length = 2 * case.block + 5
+    for number, pair in enumerate(case.pairs, start=1):
+        ask = _ask_over(case, length, number)
+        if number == 1:
+            case.prove(ask, pair)
+        else:
+            _transfers(case, pair, ask)
+
+
+@check(
+    "topology/block-size/P64-D128",
+    feature="topology",
+    level="extended",
+    shape=SMALLER_ON_P,
+    applies=lambda profile: _wanted(profile, SMALLER_ON_P),
+)
+def test_smaller_blocks_on_prefill(case: Case) -> None:
+    """Prefill with blocks of 64 tokens and decode with blocks of 128 transfer, with parity."""
+    _prove_over_blocks(case)
+
+
+@check(
+    "topology/block-size/P128-D64",
+    feature="topology",
+    level="extended",
+    shape=SMALLER_ON_D,
+    applies=lambda profile: _wanted(profile, SMALLER_ON_D),
+)
+def test_smaller_blocks_on_decode(case: Case) -> None:
+    """Prefill with blocks of 128 tokens and decode with blocks of 64 transfer, with parity."""
+    _prove_over_blocks(case)
+
+
+def _ask_over(case: Case, length: int, number: int) -> Ask:
+    return Ask(
+        f"completion over pair {number} of {len(case.pairs)}",
+        "completions",
+        lambda variant: completion(case.ids(length, number, variant), max_tokens=8),
+    )
+
+
+def _prove_over_blocks(case: Case) -> None:
+    sizes = case.pair.prefill.server.block_size, case.block
+    case.saw("tokens per block on prefill and decode", sizes)
+    length = 2 * max(sizes) + min(sizes) // 2
+    case.prove(
+        Ask(
+            f"completion of {length} tokens over blocks of {sizes[0]} and {sizes[1]}",
+            "completions",
+            lambda variant: completion(case.ids(length, variant), max_tokens=8),
+        )
+    )
+
+
+def _transfers(case: Case, pair: Pair, ask: Ask) -> None:
+    """Accounting and parity; the first pair has climbed the whole ladder."""
+    proof = Proof(subject=ask.subject)
+    case.evidence.proofs.append(proof)
+    body = ask.body(PROVEN)
+    expected = pair.expected(ask.endpoint, body)
+    exchange = pair.exchange(ask, body)
+    promised = pair.profile.granularity.promised(expected.prompt_tokens, pair.block_size)
+    sources = TokenSources.of(exchange.decode_delta)
+    proof.steps.append(accounting(sources, expected.prompt_tokens, promised))
+    proof.steps.append(parity(expected, exchange.legs[0].decode, pair.model.dtype))
