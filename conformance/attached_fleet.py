@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from conformance.attachment import Attachment
-from conformance.client import Client
+from conformance.client import ANSWER_LIMIT_S, Client
 from conformance.clock import RunClock
 from conformance.crashes import CrashLedger
 from conformance.direction import must_not_be_swapped
@@ -33,7 +33,9 @@ class AttachedFleet:
         seed: int,
         clock: RunClock,
         ledger: CrashLedger,
+        answer_limit_s: float = ANSWER_LIMIT_S,
     ) -> None:
+        self._answer_limit_s = answer_limit_s
         self._attachment = attachment
         self._standing = standing
         self._clock = clock
@@ -138,6 +140,12 @@ class AttachedFleet:
             facts.block_size,
             self._attachment.request_headers(),
         )
-        made = Client(server, self._clock, self._ledger, f"{facts.url} × {server.model}")
+        made = Client(
+            server,
+            self._clock,
+            self._ledger,
+            f"{facts.url} × {server.model}",
+            answer_limit_s=self._answer_limit_s,
+        )
         self._clients.append(made)
         return made

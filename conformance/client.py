@@ -48,15 +48,18 @@ class Client:
     # What the server must have counted; see metrics.Meter.
     answered: int = 0
     uncertain: bool = True
+    answer_limit_s: float = ANSWER_LIMIT_S
 
     def __post_init__(self) -> None:
         self._lock = Lock()
-        self._http = httpx.Client(base_url=self.server.url, timeout=ANSWER_LIMIT_S, verify=tls())
+        self._http = httpx.Client(
+            base_url=self.server.url, timeout=self.answer_limit_s, verify=tls()
+        )
         self._openai = openai.OpenAI(
             base_url=f"{self.server.url}/v1",
             api_key="unused",
             max_retries=0,
-            timeout=ANSWER_LIMIT_S,
+            timeout=self.answer_limit_s,
             http_client=openai.DefaultHttpxClient(verify=tls()),
         )
 
@@ -174,7 +177,7 @@ class Client:
         self.uncertain = True
         if isinstance(problem, openai.APITimeoutError | httpx.TimeoutException):
             return CheckFailed(
-                f"no answer from the {self.server.role} server within {ANSWER_LIMIT_S:.0f} s"
+                f"no answer from the {self.server.role} server within {self.answer_limit_s:.0f} s"
             )
         if self._dies():
             return self._death(request)

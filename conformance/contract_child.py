@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -10,12 +9,12 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import conformance
-from conformance.errors import EnvironmentProblem, UsageError
+from conformance.contract_results import ClauseResult, Lines
+from conformance.errors import UsageError
 
 PACKAGE = Path(conformance.__file__).parent
 CONTRACTS = PACKAGE / "contracts"
@@ -28,18 +27,9 @@ QUIET = {
     "VLLM_NO_USAGE_STATS": "1",
     "VLLM_HOST_IP": "127.0.0.1",
     "PYTHONHASHSEED": "0",
+    # Plugins of the engine's environment have no part in a contract, and cost seconds.
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
 }
-
-
-@dataclass(frozen=True)
-class ClauseResult:
-    """What became of one clause; ``verdict`` is one of ``conformance.verdict.Verdict``."""
-
-    contract: str
-    clause: str
-    requirement: str
-    verdict: str
-    message: str
 
 
 def run_contracts(
@@ -48,11 +38,13 @@ def run_contracts(
     told: Callable[[ClauseResult], None] | None = None,
     env: Mapping[str, str] | None = None,
     log: Path | None = None,
+    clause_limit_s: float = 120.0,
 ) -> list[ClauseResult]:
     """Run the contract classes in ``target`` (a file, as pytest names it) under ``python``.
 
     ``told`` hears of each clause as it ends. Everything pytest and the engine print goes to
-    ``log``. A process that hangs or dies makes the clause it was at a ``fail``.
+    ``log``. A clause that takes longer than its limit or kills the process is a ``fail``, and
+    those after it an ``error``.
     """
     with TemporaryDirectory(prefix="kv-contract-") as name:
         folder = Path(name)
@@ -60,8 +52,9 @@ def run_contracts(
         report = folder / "report"
         report.touch()
         command = _command(python, target, folder, report)
+        command += ["--contract-limit", str(clause_limit_s)]
         with log.open("wb") as output, _started(command, folder, env, output) as child:
-            lines = _Lines(report, told)
+            lines = Lines(report, told)
             while child.poll() is None:
                 lines.read()
                 time.sleep(POLL_S)
@@ -93,7 +86,7 @@ def _command(python: str, target: str, folder: Path, report: Path) -> list[str]:
         "no:cacheprovider",
     ]
     command += ["-p", "conformance.contracts.reporter", "--contract-report", str(report)]
-    return [*command, "--tb=short", "-p", "no:xdist", "-p", "no:timeout"]
+    return [*command, "--tb=short"]
 
 
 def _environment(folder: Path, given: Mapping[str, str] | None) -> dict[str, str]:
@@ -129,54 +122,3 @@ def _started(
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
-
-
-class _Lines:
-    """The report's lines, read while they are written."""
-
-    def __init__(self, path: Path, told: Callable[[ClauseResult], None] | None) -> None:
-        self._file = path.open()
-        self._told = told
-        self._running: ClauseResult | None = None
-        self._planned: dict[tuple[str, str], ClauseResult] = {}
-        self._results: dict[tuple[str, str], ClauseResult] = {}
-
-    def read(self) -> None:
-        """Take in what is there."""
-        at = self._file.tell()
-        while (line := self._file.readline()).endswith("\n"):
-            given = json.loads(line)
-            self._take(ClauseResult(given.pop("class"), **given))
-            at = self._file.tell()
-        self._file.seek(at)  # a line that is still being written is read next time
-
-    def finish(self, code: int, log: Path) -> list[ClauseResult]:
-        """All results. A process that ended too early leaves clauses without one."""
-        self.read()
-        self._file.close()
-        how = f"the process ended with {f'signal {-code}' if code < 0 else f'exit code {code}'}"
-        if self._running:
-            why = f"hung or crashed: {how} in this clause"
-            self._take(replace(self._running, verdict="fail", message=why))
-        for key, clause in self._planned.items():
-            if key not in self._results:
-                self._take(replace(clause, verdict="error", message=f"never tried: {how}"))
-        if not self._results:
-            tail = log.read_text(errors="replace")[-2000:]
-            raise EnvironmentProblem(f"no clause was tried, {how}:\n{tail}")
-        return list(self._results.values())
-
-    def _take(self, result: ClauseResult) -> None:
-        key = (result.contract, result.clause)
-        if result.verdict == "planned":
-            self._planned[key] = result
-            return
-        if result.verdict == "started":
-            self._running = result
-            return
-        self._running = None
-        # A clause that failed and whose pair then cannot be shut down stays failed.
-        if key not in self._results or self._results[key].verdict == "pass":
-            self._results[key] = result
-            if self._told:
-                self._told(result)

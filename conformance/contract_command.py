@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from conformance.contract_child import CONTRACTS, ClauseResult, check_interpreter, run_contracts
+from conformance.contract_child import CONTRACTS, check_interpreter, run_contracts
+from conformance.contract_results import ClauseResult
 from conformance.contract_subject import Subject, of_class, of_connector, of_profile_file
 from conformance.errors import UsageError
 from conformance.serving.engine import inspect

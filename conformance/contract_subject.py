@@ -94,8 +94,8 @@ def of_profile(profile: Profile, python: str | None) -> Subject:
         attributes["store"] = profile.causality.dir
     attributes["same_request_id"] = profile.handoff == SAME_REQUEST_ID
     if profile.handoff not in KNOWN_HANDOFFS:
-        why = f"the contract tier cannot make the handoff {profile.handoff!r}: decode finds nothing"
-        attributes["cannot"] = dict.fromkeys(NEED_A_FIND, why)
+        why = f"the contract tier does not make the profile's handoff, {profile.handoff}"
+        attributes["untried"] = dict.fromkeys(NEED_A_FIND, why)
     folders = tuple(map(str, profile.python_folders()))
     return Subject(f"{profile.title} ({profile.name})", python, {"attributes": attributes}, folders)
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from typing import Protocol
@@ -24,6 +27,8 @@ WAITING = "vllm:num_requests_waiting"
 
 SETTLE_LIMIT_S = 10.0
 SETTLE_POLL_S = 0.02
+# Shorter for who cannot wait that long; see :func:`patience`.
+_PATIENCE: ContextVar[float | None] = ContextVar("patience", default=None)
 # A server counts within a few of these after it answered.
 STEADY_READINGS = 5
 
@@ -119,6 +124,16 @@ class Metered(Protocol):
         """Every sample of ``/metrics`` now."""
 
 
+@contextmanager
+def patience(limit_s: float) -> Iterator[None]:
+    """Within it, counters have to settle sooner."""
+    token = _PATIENCE.set(min(limit_s, SETTLE_LIMIT_S))
+    try:
+        yield
+    finally:
+        _PATIENCE.reset(token)
+
+
 @dataclass
 class Meter:
     """Counter differences around requests of ours on one server.
@@ -158,7 +173,8 @@ def _accounted(source: Metered) -> Counters:
     vLLM counts a request as finished after everything else about it, and in the event loop that
     also serves ``/metrics`` (0.32.0, ``v1/metrics/loggers.py``), so such a reading is complete.
     """
-    deadline = time.monotonic() + SETTLE_LIMIT_S
+    limit_s = _PATIENCE.get() or SETTLE_LIMIT_S
+    deadline = time.monotonic() + limit_s
     while True:
         now = source.counters()
         finished = round(now.total(FINISHED))
@@ -174,7 +190,7 @@ def _accounted(source: Metered) -> Counters:
         if time.monotonic() > deadline:
             source.uncertain = True
             raise Unsettled(
-                f"counters did not settle in {SETTLE_LIMIT_S:.0f} s: {FINISHED} is {finished}, "
+                f"counters did not settle in {limit_s:.0f} s: {FINISHED} is {finished}, "
                 f"but should be {source.answered}"
             )
         time.sleep(SETTLE_POLL_S)

@@ -12,6 +12,7 @@ from conformance.clock import RunClock
 from conformance.crashes import CRASHES, CrashLedger
 from conformance.diagnosis import diagnose
 from conformance.errors import UsageError
+from conformance.metrics import patience
 from conformance.options import RunOptions
 from conformance.probe_result import ProbeResult, Request
 from conformance.probe_trial import Trial
@@ -19,6 +20,10 @@ from conformance.profile import Profile
 from conformance.seen import Seen
 from conformance.serving.attached import ServerFacts, look_at, must_answer
 from conformance.serving.standing import Standing
+
+
+# A probe that waits as long as a run does is no probe; vLLM counts within milliseconds.
+SETTLE_LIMIT_S = 4.0
 
 
 def probe_pair(request: Request) -> ProbeResult:
@@ -79,9 +84,11 @@ def _run(trial: Trial, request: Request, reference: ServerFacts | None) -> None:
             secrets.randbelow(10**9) if request.seed is None else request.seed,
             RunClock(),
             CrashLedger(Path(folder) / CRASHES),
+            request.answer_limit_s,
         )
         try:
-            trial.run(fleet, model)
+            with patience(SETTLE_LIMIT_S):
+                trial.run(fleet, model)
         finally:
             fleet.close()
 

@@ -59,6 +59,7 @@ def probe(
     api_key: ApiKey = None,
     header: Header = [],  # noqa: B006
     handoff_port: HandoffPort = [],  # noqa: B006
+    timeout: Annotated[float, typer.Option(help="Seconds that any one answer may take.")] = 20.0,
     as_json: Annotated[bool, typer.Option("--json", help="All that was seen, as JSON.")] = False,
 ) -> None:
     """Is this running pair really transferring? Seconds, not minutes.
@@ -81,7 +82,7 @@ def probe(
     if attachment is None:
         raise UsageError("--prefill-url and --decode-url are empty: give both servers' URLs")
     found = probe_pair(
-        Request(attachment, connector, handoff, model=model, tokens=tokens, seed=seed)
+        Request(attachment, connector, handoff, model, tokens, seed, answer_limit_s=timeout)
     )
     if as_json:
         typer.echo(found.model_dump_json(indent=1))

@@ -21,7 +21,10 @@ _CODES = {
 
 @dataclass(frozen=True)
 class Request:
-    """What to probe. ``tokens``: prompt length; ``seed``: a random one if ``None``."""
+    """What to probe. ``tokens``: prompt length; ``seed``: a random one if ``None``.
+
+    ``answer_limit_s``: how long any one answer may take.
+    """
 
     attachment: Attachment
     connector: str | None = None
@@ -29,6 +32,7 @@ class Request:
     model: str | None = None
     tokens: int | None = None
     seed: int | None = None
+    answer_limit_s: float = 20.0
 
 
 class ProbeResult(BaseModel):

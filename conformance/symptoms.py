@@ -50,9 +50,10 @@ def router_asks_others(seen: Seen) -> Diagnosis | None:
             "start the router in its prefill/decode mode, with this P among its prefill workers "
             "(vllm-router: --vllm-pd-disaggregation --prefill URL --decode URL)",
         )
+    whom = "prefill was asked" if prefilled else "neither server was asked"
     return unknown(
         "router_asks_others",
-        "the router answered, but the decode server given did not see the request",
+        f"the router answered, but the decode server given did not see the request ({whom})",
         "give the router this pair alone, or --decode-url of the instance that it uses",
     )
 

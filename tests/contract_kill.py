@@ -6,7 +6,8 @@ import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from conformance.contract_child import ClauseResult, run_contracts
+from conformance.contract_child import run_contracts
+from conformance.contract_results import ClauseResult
 
 TESTS = Path(__file__).parent
 # All clauses that the fault hits, the named one first; a clause that cannot be set up is red.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from contract_kill import Faults, clauses, messages, red, tried
 
-from conformance.contract_child import ClauseResult
+from conformance.contract_results import ClauseResult
 
 PIPES: Faults = {
     "PipeReorders": ["order_is_kept", "none_travels"],

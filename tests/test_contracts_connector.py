@@ -12,7 +12,8 @@ import importlib.util
 import pytest
 from contract_kill import Faults, clauses, messages, red, tried
 
-from conformance.contract_child import ClauseResult
+from conformance.contract_results import ClauseResult
+from conformance.contract_subject import NEED_A_FIND
 
 pytestmark = [
     pytest.mark.skipif(
@@ -89,3 +90,7 @@ def test_every_clause_has_been_red(results: list[ClauseResult]) -> None:
 
 def test_every_clause_is_a_requirement(results: list[ClauseResult]) -> None:
     assert all(result.requirement.endswith(".") for result in results)
+
+
+def test_clauses_that_a_profile_may_leave_untried_exist(results: list[ClauseResult]) -> None:
+    assert set(NEED_A_FIND) < clauses(results, "RightConnector")

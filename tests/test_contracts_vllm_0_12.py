@@ -12,7 +12,7 @@ import os
 import pytest
 from contract_kill import clauses, messages, red, tried
 
-from conformance.contract_child import ClauseResult
+from conformance.contract_results import ClauseResult
 
 PYTHON = os.environ.get("KV_CONFORMANCE_VLLM_0_12", "")
 pytestmark = [

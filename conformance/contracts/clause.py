@@ -14,10 +14,12 @@ class Contract:
     """Base of the contract classes. One test method is one clause, its docstring the requirement.
 
     ``cannot`` maps a clause (its method name without ``test_``) to the reason why the
-    implementation cannot meet it. Such a clause is skipped and shown with that reason.
+    implementation cannot meet it; ``untried`` to the reason why it could not be tried on it. Such
+    a clause is skipped and shown with that reason.
     """
 
     cannot: ClassVar[Mapping[str, str]] = {}
+    untried: ClassVar[Mapping[str, str]] = {}
 
     @classmethod
     def clauses(cls) -> list[str]:
@@ -26,11 +28,13 @@ class Contract:
 
     @pytest.fixture(autouse=True)
     def _declared(self, request: pytest.FixtureRequest) -> None:
-        unknown = sorted(set(self.cannot) - set(self.clauses()))
+        unknown = sorted({*self.cannot, *self.untried} - set(self.clauses()))
         assert not unknown, (
-            f"{type(self).__name__}.cannot: no such clause: {', '.join(unknown)}; "
-            f"use names from: {', '.join(self.clauses())}"
+            f"{type(self).__name__}: no such clause: {', '.join(unknown)}; in `cannot` and "
+            f"`untried` use names from: {', '.join(self.clauses())}"
         )
         clause = request.node.originalname.removeprefix("test_")
         if clause in self.cannot:
             pytest.skip(DECLARED + self.cannot[clause])
+        if clause in self.untried:
+            pytest.skip(self.untried[clause])

@@ -16,6 +16,8 @@ import pytest
 
 from conformance.contracts.clause import DECLARED
 
+FIELDS = ("contract", "clause", "requirement", "verdict", "message")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Where the lines go, and how long a clause may take."""
@@ -57,19 +59,22 @@ class Reporter:
         """A clause ends, or what comes before or after it does not work."""
         report: pytest.TestReport = yield
         if report.when == "call" or not report.passed:
-            self._write(_verdict(report), item, _message(report))
+            self._write(_verdict(report), item, _message(report).removeprefix(DECLARED))
         return report
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """A contract that cannot even be imported has no clauses."""
+        if report.failed:
+            text = str(report.longrepr).strip().splitlines()[-1].removeprefix("E ").strip()
+            self._line("", "", "", "uncollected", text)
+
     def _write(self, verdict: str, item: pytest.Item, message: str) -> None:
-        function = getattr(item, "function", None)
-        line = {
-            "class": getattr(getattr(item, "cls", None), "__name__", ""),
-            "clause": item.name.removeprefix("test_"),
-            "requirement": " ".join((inspect.getdoc(function) or "").split()),
-            "verdict": verdict,
-            "message": message,
-        }
-        self.file.write(json.dumps(line) + "\n")
+        contract = getattr(getattr(item, "cls", None), "__name__", "")
+        requirement = " ".join((inspect.getdoc(getattr(item, "function", None)) or "").split())
+        self._line(contract, item.name.removeprefix("test_"), requirement, verdict, message)
+
+    def _line(self, *values: str) -> None:
+        self.file.write(json.dumps(dict(zip(FIELDS, values, strict=True))) + "\n")
         self.file.flush()
 
 
