@@ -21,7 +21,6 @@ from conformance.seen import Seen
 from conformance.serving.attached import ServerFacts, look_at, must_answer
 from conformance.serving.standing import Standing
 
-
 # A probe that waits as long as a run does is no probe; vLLM counts within milliseconds.
 SETTLE_LIMIT_S = 4.0
 
