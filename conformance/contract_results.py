@@ -1,0 +1,73 @@
+"""What became of the clauses of a contract, read from the child's report while it is written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from conformance.errors import EnvironmentProblem, UsageError
+
+
+@dataclass(frozen=True)
+class ClauseResult:
+    """What became of one clause; ``verdict`` is one of ``conformance.verdict.Verdict``."""
+
+    contract: str
+    clause: str
+    requirement: str
+    verdict: str
+    message: str
+
+
+class Lines:
+    """The report's lines, read while they are written."""
+
+    def __init__(self, path: Path, told: Callable[[ClauseResult], None] | None) -> None:
+        self._file = path.open()
+        self._told = told
+        self._running: ClauseResult | None = None
+        self._planned: dict[tuple[str, str], ClauseResult] = {}
+        self._results: dict[tuple[str, str], ClauseResult] = {}
+
+    def read(self) -> None:
+        """Take in what is there."""
+        at = self._file.tell()
+        while (line := self._file.readline()).endswith("\n"):
+            self._take(ClauseResult(**json.loads(line)))
+            at = self._file.tell()
+        self._file.seek(at)  # a line that is still being written is read next time
+
+    def finish(self, code: int, log: Path) -> list[ClauseResult]:
+        """All results. A process that ended too early leaves clauses without one."""
+        self.read()
+        self._file.close()
+        how = f"the process ended with {f'signal {-code}' if code < 0 else f'exit code {code}'}"
+        if self._running:
+            why = f"hung or crashed: {how} in this clause"
+            self._take(replace(self._running, verdict="fail", message=why))
+        for key, clause in self._planned.items():
+            if key not in self._results:
+                self._take(replace(clause, verdict="error", message=f"never tried: {how}"))
+        if not self._results:
+            tail = log.read_text(errors="replace")[-2000:]
+            raise EnvironmentProblem(f"no clause was tried, {how}:\n{tail}")
+        return list(self._results.values())
+
+    def _take(self, result: ClauseResult) -> None:
+        key = (result.contract, result.clause)
+        if result.verdict == "uncollected":
+            raise UsageError(f"the contract cannot be imported: {result.message}")
+        if result.verdict == "planned":
+            self._planned[key] = result
+            return
+        if result.verdict == "started":
+            self._running = result
+            return
+        self._running = None
+        # A clause that failed and whose pair then cannot be shut down stays failed.
+        if key not in self._results or self._results[key].verdict == "pass":
+            self._results[key] = result
+            if self._told:
+                self._told(result)

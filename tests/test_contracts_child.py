@@ -1,0 +1,111 @@
+"""A contract that hangs, crashes or cannot be imported is told apart from one that holds."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from conformance.contract_child import check_interpreter, run_contracts
+from conformance.contract_results import ClauseResult
+from conformance.errors import EnvironmentProblem, UsageError
+
+HEAD = """
+import os, time
+from conformance.contracts.clause import Contract
+
+class TestSubject(Contract):
+    cannot = {"c_declared": "it has no store"}
+    untried = {"c_untried": "no peer here"}
+"""
+
+
+def clause(name: str, body: str) -> str:
+    return f'\n    def test_{name}(self):\n        """Says {name}."""\n        {body}\n'
+
+
+def tried(folder: Path, *clauses: str, limit_s: float = 30.0) -> dict[str, ClauseResult]:
+    file = folder / "subject.py"
+    file.write_text(HEAD + "".join(clauses))
+    results = run_contracts(sys.executable, str(file), clause_limit_s=limit_s)
+    return {result.clause: result for result in results}
+
+
+def test_verdicts_and_messages(tmp_path: Path) -> None:
+    found = tried(
+        tmp_path,
+        clause("a_holds", "assert True"),
+        clause("b_broken", "assert not [7], 'seven is left'"),
+        clause("c_declared", "raise SystemExit"),
+        clause("c_untried", "raise SystemExit"),
+    )
+    told = {name: (result.verdict, result.message) for name, result in found.items()}
+    assert told == {
+        "a_holds": ("pass", ""),
+        "b_broken": ("fail", "seven is left"),
+        "c_declared": ("unsupported", "it has no store"),
+        "c_untried": ("not_run", "no peer here"),
+    }
+    assert found["b_broken"].requirement == "Says b_broken."
+
+
+@pytest.mark.parametrize(
+    ("body", "end"),
+    [("os.kill(os.getpid(), 11)", "signal 11"), ("time.sleep(60)", "exit code 1")],
+    ids=["crash", "hang"],
+)
+def test_a_process_that_ends_early_fails_its_clause_and_names_the_rest(
+    tmp_path: Path, body: str, end: str
+) -> None:
+    found = tried(
+        tmp_path,
+        clause("a_holds", "assert True"),
+        clause("b_ends", body),
+        clause("c_declared", "pass"),
+        clause("c_untried", "pass"),
+        limit_s=1.0,
+    )
+    assert [found[name].verdict for name in sorted(found)] == ["pass", "fail", "error", "error"]
+    assert end in found["b_ends"].message
+    assert found["c_untried"].message.startswith("never tried")
+
+
+def test_a_declared_clause_must_exist(tmp_path: Path) -> None:
+    found = tried(tmp_path, clause("a_holds", "assert True"))
+    assert found["a_holds"].verdict == "error"
+    assert "no such clause: c_declared, c_untried" in found["a_holds"].message
+
+
+def test_a_contract_that_cannot_be_imported_is_bad_usage(tmp_path: Path) -> None:
+    file = tmp_path / "subject.py"
+    file.write_text("import no_such_module_anywhere")
+    with pytest.raises(UsageError, match="No module named 'no_such_module_anywhere'"):
+        run_contracts(sys.executable, str(file))
+
+
+def test_a_file_without_a_contract_ran_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "subject.py"
+    file.write_text("")
+    with pytest.raises(EnvironmentProblem, match="no clause was tried"):
+        run_contracts(sys.executable, str(file))
+
+
+def test_only_the_contracts_come_from_the_suite(tmp_path: Path) -> None:
+    """An engine's environment has none of the packages that the suite needs."""
+    body = "import conformance.contracts.pipe, conformance.contracts.lookup_buffer, sys"
+    loaded = "assert not {'pydantic', 'yaml', 'torch', 'conformance.errors'} & {*sys.modules}"
+    found = tried(
+        tmp_path,
+        clause("a_holds", f"{body}; {loaded}"),
+        clause("c_declared", "pass"),
+        clause("c_untried", "pass"),
+    )
+    assert found["a_holds"].verdict == "pass", found["a_holds"].message
+
+
+def test_an_interpreter_without_the_packages_is_refused() -> None:
+    with pytest.raises(UsageError, match="has no no_such_package"):
+        check_interpreter(sys.executable, "pytest", "no_such_package")
+    with pytest.raises(UsageError, match="cannot be run"):
+        check_interpreter("/nowhere/python", "pytest")
