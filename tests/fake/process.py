@@ -14,17 +14,28 @@ import tempfile
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+import httpx
 import openai.resources.chat
-import openai.resources.completions  # noqa: F401 (both for the processes forked from here)
+import openai.resources.completions
 
-import matrix  # noqa: F401
 from conformance import cli
 from conformance.profile_file import builtin_profiles
 from conformance.registry import all_checks
+from conformance.transport import tls
 from fake import faults
+from matrix import html
 
-all_checks()
-builtin_profiles()
+
+def _prepare() -> None:
+    """Whatever every forked process would otherwise do for itself."""
+    all_checks()
+    builtin_profiles()
+    httpx.Client(verify=tls()).close()
+    openai.DefaultHttpxClient(verify=tls()).close()
+    html._environment().get_template("matrix.html.j2")
+
+
+_prepare()
 _FORK = multiprocessing.get_context("fork")
 
 
