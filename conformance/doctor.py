@@ -20,6 +20,10 @@ from conformance.verdict import ExitCode
 
 # Three CPU servers were measured at 1.9 GiB per worker and 0.8 GiB for its two parents.
 MEMORY_FOR_A_PAIR = 9 << 30
+WITHOUT_ENGINE = (
+    "without one, pairs that run already can still be tried: kv-conformance probe, or run, with "
+    "--prefill-url and --decode-url"
+)
 DISK_FOR_A_RUN = 3 << 30
 
 
@@ -50,7 +54,7 @@ def findings_of(options: RunOptions) -> tuple[list[Finding], bool]:
     try:
         runtime = Runtime(options)
     except SuiteError as problem:
-        return [Finding("engine", False, str(problem)), *machine], False
+        return [Finding("engine", False, f"{problem}; {WITHOUT_ENGINE}"), *machine], False
     engine = runtime.engine
     launch = " ".join(engine.launch_prefix("MODEL"))
     rows = [

@@ -16,6 +16,7 @@ from conformance.metrics import FINISHED, RUNNING, WAITING, Counters, Meter
 QUIET_LIMIT_S = 2.0
 QUIET_FOR_S = 0.3
 POLL_S = 0.03
+_COUNTED = ("_total", "_count", "_sum")
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,12 @@ def _same(prefill: Counters, decode: Counters, before: Counters) -> bool:
 
 
 def _own(counters: Counters) -> dict[object, float]:
-    return {key: value for key, value in counters.samples.items() if key[0].startswith("vllm:")}
+    """vLLM's counters; gauges may change between two readings of one server."""
+    return {
+        key: value
+        for key, value in counters.samples.items()
+        if key[0].startswith("vllm:") and key[0].endswith(_COUNTED)
+    }
 
 
 def _state(clients: tuple[Client, ...]) -> tuple[tuple[float, ...], bool]:

@@ -44,7 +44,8 @@ class Runs:
         nixl = ("--connector", "nixl")
         keyed = here.pair(api_key=KEY)
         header = ("--header", f"X-Tenant: {KEY}")
-        self.healthy = self._on(keyed, "--api-key", KEY, *header, *nixl, *FEW, *IDS)
+        no_engine = ("--server-python", str(suite.root / "no" / "python"))
+        self.healthy = self._on(keyed, "--api-key", KEY, *header, *nixl, *no_engine, *FEW, *IDS)
         self.url_of_healthy = keyed[0]
         example = here.pair(connector="example")
         self.example = self._on(example, "--connector", "example", *COMPLETION)
