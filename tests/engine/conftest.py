@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-LIMIT_S = 120
+LIMIT_S = 300
 Child = Callable[[Path, Any], Any]
 
 

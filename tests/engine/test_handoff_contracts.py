@@ -11,7 +11,7 @@ from fake.moriio import PORTS
 from conformance.handoffs import Handoff, Place, handoff_named
 from engine.conftest import Child
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(400)
 
 CHILD = Path(__file__).parent / "contract_child.py"
 PLACE = Place("http://a:1", "http://b:2", ports={**PORTS, "prefill_p2p": 5710})

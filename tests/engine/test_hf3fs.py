@@ -18,7 +18,7 @@ from conformance.serving.ports import PortRange
 from conformance.serving.process import ProcessPlan
 from engine.conftest import Child
 
-pytestmark = pytest.mark.timeout(240)  # the server's module imports vLLM
+pytestmark = pytest.mark.timeout(400)  # the server's module imports vLLM
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from conformance.profile_file import builtin_profiles
 from conformance.serving import engine
 from engine.conftest import Child
 
-pytestmark = pytest.mark.timeout(180)  # importing vLLM and a connector's packages takes a while
+pytestmark = pytest.mark.timeout(400)  # importing vLLM and a connector's packages takes a while
 
 SCRIPT = Path(engine.__file__).parent / "validate_config.py"
 Config = dict[str, Any]
