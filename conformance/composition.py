@@ -44,7 +44,12 @@ def compose(parent: Profile, children: list[Profile]) -> Profile:
 
 def _movement(parts: list[Profile]) -> tuple[Movement, ...]:
     """All records of the child that decode loads from; of the others, what prefill saves."""
-    saved = [r for part in parts[1:] for r in part.movement if r.side == "prefill"]
+    saved = [
+        record.model_copy(update={"granularity": part.granularity})
+        for part in parts[1:]
+        for record in part.movement
+        if record.side == "prefill"
+    ]
     return (*parts[0].movement, *saved)
 
 

@@ -6,26 +6,17 @@ import time
 
 from rich.console import Console as RichConsole
 from rich.markup import escape
-from rich.table import Table
 
+from conformance.controls import words as control_words
 from conformance.evidence import Outcome, Rung
-from conformance.features import BY_ID
 from conformance.options import RunOptions
 from conformance.registry import PlannedCell
 from conformance.report import Cell, Report, ServerStart
+from conformance.summary import STYLE, failures, table
 from conformance.timings import Timings
-from conformance.verdict import ExitCode, Verdict, worst
+from conformance.verdict import ExitCode, Verdict
 
-STYLE = {
-    Verdict.PASS: "green",
-    Verdict.FAIL: "bold red",
-    Verdict.DEGRADED: "yellow",
-    Verdict.ERROR: "bold magenta",
-    Verdict.NOT_RUN: "dim",
-    Verdict.UNSUPPORTED: "dim",
-    Verdict.XFAIL: "blue",
-    Verdict.XPASS: "bold blue",
-}
+_SAID_ONCE = {Verdict.NOT_RUN, Verdict.UNSUPPORTED, Verdict.ERROR}
 MARK = {
     Outcome.HELD: "✓",
     Outcome.BROKEN: "✗",
@@ -54,7 +45,7 @@ class Console:
         self._done = 0
         self._cells = cells
         self._timings = Timings()
-        self._deployment = ""
+        self._last: tuple[str, Verdict, str] | None = None
         self._say(
             f"{len(cells)} cells on {len({c.deployment for c in cells})} deployments, about "
             f"{self._timings.run_s(cells) / 60:.0f} min; results in {options.report}"
@@ -78,6 +69,8 @@ class Console:
         """A cell is done."""
         self._done += 1
         self._timings.learn(cell)
+        if self._is_again(connector, cell):
+            return
         style = STYLE[cell.verdict]
         clock = _minutes(time.monotonic() - self._began)
         self._say(
@@ -85,8 +78,13 @@ class Console:
             f"{escape(cell.check)} [{style}]{cell.verdict}[/{style}] "
             f"{_ladder(cell)} [dim]{cell.duration_s:.1f} s[/dim]"
         )
-        if cell.verdict not in (Verdict.PASS, Verdict.NOT_RUN):
+        if cell.verdict is not Verdict.PASS:
             self._say(f"      {escape(cell.message)}")
+
+    def _is_again(self, connector: str, cell: Cell) -> bool:
+        """Whether the same was said of the cell before: what keeps one cell keeps forty."""
+        before, self._last = self._last, (connector, cell.verdict, cell.message)
+        return cell.verdict in _SAID_ONCE and before == self._last
 
     def finish(self, report: Report, folder: object, code: ExitCode) -> None:
         """What a person wants to know at the end."""
@@ -94,12 +92,11 @@ class Console:
         self._timings.save()
         if not self._summary:
             return
-        self._out.print(_table(report))
-        for column in report.connectors:
-            for cell in column.cells:
-                if cell.verdict not in (Verdict.PASS, Verdict.NOT_RUN):
-                    self._out.print(f"{column.name} {escape(cell.check)}: {escape(cell.message)}")
-                    self._out.print(f"  [dim]replay: {escape(cell.replay)}[/dim]")
+        self._out.print(table(report))
+        for line in failures(report):
+            self._out.print(line)
+        for control in report.controls:
+            self._out.print(escape(control_words(control)))
         for problem in report.problems:
             self._out.print(f"[bold red]{escape(problem)}[/bold red]")
         for found in report.contradictions:
@@ -131,30 +128,6 @@ def _ladder(cell: Cell) -> str:
             held = Outcome.HELD if Outcome.HELD in seen else Outcome.NOT_APPLICABLE
             marks.append(f"{rung[:3]}{MARK[max(bad, key=order.index) if bad else held]}")
     return " ".join(marks)
-
-
-def _table(report: Report) -> Table:
-    table = Table(title="Verdicts by feature", title_justify="left")
-    table.add_column("feature")
-    for column in report.connectors:
-        table.add_column(column.title)
-    for feature in BY_ID.values():
-        row = [feature.title]
-        for column in report.connectors:
-            verdicts = [c.verdict for c in column.cells if c.feature == feature.id]
-            row.append(_summary_of(verdicts))
-        if any(part != "" for part in row[1:]):
-            table.add_row(*row)
-    return table
-
-
-def _summary_of(verdicts: list[Verdict]) -> str:
-    if not verdicts:
-        return ""
-    ran = [v for v in verdicts if v is not Verdict.NOT_RUN]
-    total = worst(ran)
-    passed = sum(v is Verdict.PASS for v in verdicts)
-    return f"[{STYLE[total]}]{total}[/{STYLE[total]}] {passed}/{len(verdicts)}"
 
 
 def _minutes(seconds: float) -> str:

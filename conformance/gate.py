@@ -7,10 +7,9 @@ A decode instance that recomputes every prompt answers every other check rightly
 from __future__ import annotations
 
 from conformance.errors import NotHere
-from conformance.registry import PlannedCell
+from conformance.registry import FOUNDATION, PlannedCell
 from conformance.verdict import Verdict
 
-FOUNDATION = "transfer/completion"
 _CLOSING = {Verdict.FAIL, Verdict.DEGRADED}
 
 

@@ -99,11 +99,12 @@ def movement(pair: Pair, exchange: Exchange, stored: int, promised: int) -> Step
     if not records:
         return excused(Rung.MOVEMENT, f"it shows in files only, and {OUT_OF_REACH}")
     moved = {_label(record): _moved(exchange, record, stored) for record in records}
+    due = [_label(r) for r in records if _is_due(r, exchange, promised, pair.block_size)]
     summary = ", ".join(f"{label}: {amount:.0f}" for label, amount in moved.items())
     figures: dict[str, object] = dict(moved)
-    if all(amount > 0 for amount in moved.values()):
+    if all(moved[label] > 0 for label in due) and any(moved.values()):
         return _step(Rung.MOVEMENT, Outcome.HELD, summary, figures)
-    if promised == 0:
+    if not due:
         return excused(Rung.MOVEMENT, "nothing is promised to move at this length", figures)
     return _step(Rung.MOVEMENT, Outcome.RECOMPUTED, f"did not move: {summary}", figures)
 
@@ -150,6 +151,14 @@ def bytes_stored(pair: Pair) -> int:
 def excused(name: Rung, why: str, figures: dict[str, object] | None = None) -> Step:
     """A step that cannot be taken here, and why."""
     return _step(name, Outcome.NOT_APPLICABLE, why, figures or {})
+
+
+def _is_due(record: Movement, exchange: Exchange, promised: int, block_size: int) -> bool:
+    """Whether a record has to move: by what the pair promises, or by a child's own granularity."""
+    if record.granularity is None:
+        return promised > 0
+    lengths = [legs.decode.prompt_tokens for legs in exchange.legs]
+    return any(record.granularity.promised(length, block_size) for length in lengths)
 
 
 def _moved(exchange: Exchange, record: Movement, stored: int) -> float:

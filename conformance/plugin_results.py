@@ -14,6 +14,7 @@ import pytest
 
 from conformance.case import Case
 from conformance.console import Console
+from conformance.controls import controlled
 from conformance.errors import ReportError
 from conformance.judge import judge
 from conformance.options import RunOptions
@@ -24,6 +25,7 @@ from conformance.report import Cell, ServerStart, Timing
 from conformance.runtime import Runtime
 from conformance.verdict import ExitCode, Verdict, exit_code
 
+_CAUGHT = {Verdict.FAIL, Verdict.DEGRADED}
 _SKIPPED = {Verdict.NOT_RUN, Verdict.UNSUPPORTED}
 
 
@@ -39,7 +41,7 @@ def attach(
     if made and finished.verdict is not Verdict.PASS and not finished.log_excerpt:
         finished.log_excerpt = runtime.log_excerpt()
     runtime.gate.learn(cell, finished.verdict)
-    _set_outcome(report, finished)
+    _set_outcome(report, finished, control=cell.profile.control)
     extra: Any = report
     extra.kv_connector = cell.profile.name
     extra.kv_cell = finished.model_dump(mode="json")
@@ -64,10 +66,14 @@ def _finished(
     return result
 
 
-def _set_outcome(report: pytest.TestReport, cell: Cell) -> None:
-    """Pytest's three outcomes, so that JUnit and exit codes agree with the verdict."""
-    if cell.verdict is Verdict.PASS:
+def _set_outcome(report: pytest.TestReport, cell: Cell, *, control: bool) -> None:
+    """Pytest's three outcomes, so that JUnit and exit codes agree with the verdict.
+
+    A control is there to be found out, so the check on it passes by going red.
+    """
+    if cell.verdict in (_CAUGHT if control else {Verdict.PASS}):
         report.outcome = "passed"
+        report.longrepr = None
     elif cell.verdict in _SKIPPED:
         report.outcome = "skipped"
         report.longrepr = (report.nodeid, 0, f"{cell.verdict}: {cell.message}")
@@ -126,7 +132,7 @@ class Results:
             self.recorder.server(start)
         report = self.recorder.report
         code = ExitCode.INTERRUPTED if interrupted else exit_code(report.verdicts())
-        code = gated(code, report.registry)
+        code = gated(controlled(code, report.controls), report.registry)
         report.problems += words(report.registry)
         try:
             self.recorder.finish("interrupted" if interrupted else "finished")

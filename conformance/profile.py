@@ -85,7 +85,8 @@ class Movement(_Model):
     """Where a connector's own record of moved bytes or operations is found.
 
     ``metric``: a Prometheus sample on ``side``, over the series that carry ``labels``;
-    ``files``: bytes written under ``${dir:NAME}``.
+    ``files``: bytes written under ``${dir:NAME}``. ``granularity``: of the child whose record it
+    is, where that is not the profile's.
     """
 
     side: Role
@@ -93,6 +94,7 @@ class Movement(_Model):
     labels: dict[str, str] = Field(default_factory=dict)
     files: str | None = None
     unit: str = "bytes"
+    granularity: Granularity | None = None
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Movement:

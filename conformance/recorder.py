@@ -27,6 +27,7 @@ from conformance.registry import PlannedCell
 from conformance.report import (
     Cell,
     ConnectorResult,
+    Control,
     Engine,
     Gpu,
     Host,
@@ -74,6 +75,7 @@ class Recorder:
             ),
             packages=engine.packages,
             connectors=_columns(cells, options),
+            controls=[_control(cell, options) for cell in cells if cell.profile.control],
         )
         self.save()
 
@@ -86,6 +88,10 @@ class Recorder:
 
     def cell(self, connector: str, result: Cell) -> None:
         """Put a finished cell in the place that was planned for it."""
+        for control in self.report.controls:
+            if control.name == connector:
+                control.cell = result
+                return self.save()
         column = self.report.connector(connector)
         assert column is not None, f"{connector} was not planned"
         at = next(i for i, c in enumerate(column.cells) if c.check == result.check)
@@ -187,9 +193,21 @@ def _clear(folder: Path) -> None:
 def _columns(cells: list[PlannedCell], options: RunOptions) -> list[ConnectorResult]:
     columns: dict[str, ConnectorResult] = {}
     for cell in cells:
+        if cell.profile.control:
+            continue
         column = columns.setdefault(cell.profile.name, _column(cell.profile))
         column.cells.append(planned(cell, options))
     return list(columns.values())
+
+
+def _control(cell: PlannedCell, options: RunOptions) -> Control:
+    profile = cell.profile
+    return Control(
+        name=profile.name,
+        title=profile.title,
+        summary=profile.summary,
+        cell=planned(cell, options),
+    )
 
 
 def _column(profile: Profile) -> ConnectorResult:

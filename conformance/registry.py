@@ -19,6 +19,9 @@ Level = Literal["core", "extended", "provisional"]
 ModelKind = Literal["fast", "real"]
 CHECKS_FOLDER = Path(__file__).parent / "checks"
 
+# What all other checks stand on, and the one that every control has to turn red.
+FOUNDATION = "transfer/completion"
+
 _Function = TypeVar("_Function", bound=Callable[..., None])
 
 
@@ -151,7 +154,7 @@ def _shim(profile: Profile, device: str) -> str | None:
 def _wanted(found: Check, profile: Profile, options: RunOptions) -> bool:
     if options.features and found.feature not in options.features:
         return False
-    if not found.applies(profile):
+    if not found.applies(profile) or (profile.control and found.id != FOUNDATION):
         return False
     if found.model == "real":
         return options.real_model == "all" or (options.real_model == "auto" and profile.real_model)
@@ -178,15 +181,19 @@ def _must_match(options: RunOptions, checks: list[Check]) -> None:
             raise unknown_check(pattern, sorted(set(names)))
 
 
-def _deployment_order(cells: list[PlannedCell]) -> Callable[[PlannedCell], tuple[int, int, str]]:
+def _deployment_order(
+    cells: list[PlannedCell],
+) -> Callable[[PlannedCell], tuple[int, bool, int, str]]:
     """Fast deployments of every connector first, so that they share one reference.
 
     Within a connector the ordinary pair comes first: if that does not transfer, no other will.
+    Controls come last: they say whether what was seen before can be believed.
     """
     models = list(dict.fromkeys(c.model for c in sorted(cells, key=lambda c: c.check.model)))
     profiles = list(dict.fromkeys(c.profile.name for c in cells))
     return lambda cell: (
         models.index(cell.model),
+        cell.profile.control,
         profiles.index(cell.profile.name),
         cell.check.shape.label,
     )

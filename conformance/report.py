@@ -131,6 +131,25 @@ class ConnectorResult(_Model):
         return next((c for c in self.cells if c.check == check), None)
 
 
+class Control(_Model):
+    """A connector that cannot transfer, and whether the run found that out.
+
+    ``cell``: the foundation check on it, judged as any other; it must not be a pass.
+    """
+
+    name: str
+    title: str
+    summary: str
+    cell: Cell
+
+    @property
+    def caught(self) -> bool | None:
+        """Whether the check went red on it; ``None`` where it could not be tried."""
+        if self.cell.verdict is Verdict.NOT_RUN:
+            return None
+        return self.cell.verdict in (Verdict.FAIL, Verdict.DEGRADED)
+
+
 class Report(_Model):
     """A whole run. ``state`` is ``running`` until the run ends by itself or by Ctrl-C."""
 
@@ -152,6 +171,7 @@ class Report(_Model):
     registry: RegistryGate | None = None
     contradictions: list[Contradiction] = Field(default_factory=list)
     connectors: list[ConnectorResult] = Field(default_factory=list)
+    controls: list[Control] = Field(default_factory=list)
 
     def connector(self, name: str) -> ConnectorResult | None:
         """The column of that name, if the run had it."""
