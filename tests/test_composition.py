@@ -84,7 +84,16 @@ def test_the_first_child_says_what_is_promised_and_how_causality_shows() -> None
     pushed, stored = multi(PUSHES, STORES), multi(STORES, PUSHES)
     assert (pushed.granularity, pushed.causality.method) == (Granularity.TOKEN, "swap_params")
     assert (stored.granularity, stored.causality.method) == (Granularity.BLOCK, "damage_files")
-    assert pushed.settle == stored.settle == STORES.settle
+    assert (pushed.settle, stored.settle) == (None, STORES.settle)
+
+
+def test_children_that_decode_does_not_load_from_are_seen_to_save() -> None:
+    pushed, stored = multi(PUSHES, STORES), multi(STORES, PUSHES)
+    assert [(m.side, m.metric or m.files) for m in pushed.movement] == [
+        ("decode", "pushed_bytes"),
+        ("prefill", "stores-store"),
+    ]
+    assert [(m.side, m.files) for m in stored.movement] == [("prefill", "stores-store")]
 
 
 @pytest.mark.parametrize(

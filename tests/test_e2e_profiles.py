@@ -77,7 +77,7 @@ def test_a_connector_with_a_daemon_and_a_file_climbs_to_the_control(
         (proof,) = ended.cell("daemon", check).evidence.proofs
         assert proof.reached is Rung.CONTROL
     steps = {step.name: step for step in proof.steps}
-    assert steps[Rung.CAUSALITY].figures["damaged_files"] == 1
+    assert steps[Rung.CAUSALITY].figures["damaged_pieces"] == 1
     assert ended.code == 0
 
 

@@ -10,6 +10,7 @@ from fake.suite import Ended, Running, Suite
 
 from conformance import metrics
 from conformance.evidence import Outcome, Rung
+from conformance.features import BY_ID
 from conformance.options import RunOptions
 from conformance.registry import plan
 from conformance.report import Cell
@@ -18,9 +19,14 @@ from conformance.verdict import Verdict
 pytestmark = pytest.mark.timeout(300)
 
 BOTH = ("--connector", "example", "--connector", "nixl")
+# Topologies take deployments of their own, and one shows how they go.
+ORDINARY = tuple(feature for feature in BY_ID if feature != "topology")
+ALL = tuple(part for feature in ORDINARY for part in ("--feature", feature))
 FEW = ("--feature", "basic-transfer")
 SOME = ("--feature", "basic-transfer", "--feature", "streaming")
-PLANNED = plan(RunOptions(connectors=("example", "nixl"), real_model="none"), "cpu")
+PLANNED = plan(
+    RunOptions(connectors=("example", "nixl"), real_model="none", features=ORDINARY), "cpu"
+)
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +43,9 @@ def runs(suite: Suite) -> dict[str, Running]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(metrics, "SETTLE_POLL_S", 0.005)
         return {
-            "report": suite.start(*BOTH),
+            "report": suite.start(*BOTH, *ALL),
             "again": suite.start("--connector", "nixl", *SOME, name="again"),
+            "square": suite.start("--connector", "nixl", "--check", "topology/2P2D", name="square"),
             "spread": suite.start(*BOTH, *FEW, "--workers", "2", name="spread"),
         }
 
@@ -138,8 +145,19 @@ def test_two_workers_give_one_report_with_the_same_verdicts(
     assert (spread.folder / "matrix.md").exists()
 
 
+def test_two_instances_of_each_side_serve_each_other(runs: dict[str, Running]) -> None:
+    ended = runs["square"].wait()
+    cell = ended.cell("nixl", "topology/2P2D")
+    assert cell.verdict is Verdict.PASS, cell.message
+    assert [start.role for start in ended.report.servers] == [
+        *("prefill", "prefill", "decode", "decode", "reference")
+    ]
+    assert len(cell.evidence.proofs) == 4
+    assert cell.deployment.endswith("× 2P2D")
+
+
 def test_files_lie_where_they_were_asked_for(suite: Suite, runs: dict[str, Running]) -> None:
     for running in runs.values():
         running.wait()
-    known = {"environment", "model", "tmp", "cache", "report", "again", "spread"}
+    known = {"environment", "model", "tmp", "cache", "report", "again", "square", "spread"}
     assert {p.name for p in suite.root.iterdir() if p.suffix not in (".out", ".err")} <= known

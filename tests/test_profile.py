@@ -75,7 +75,16 @@ def test_the_digest_changes_with_the_file(tmp_path: Path) -> None:
         ({"platforms": ["cpu", "abacus"]}, "platforms.1", "should be 'cpu'"),
         ({"prefill": prefill(kv_role="boss")}, "prefill.kv_role", "'kv_producer'"),
         ({"prefill": prefill(env={"RANK": 0})}, "prefill.env.RANK", "valid string"),
-        ({"causality": {"method": "hope"}}, "causality.method", "'swap_params', 'damage_files' or"),
+        ({"causality": {"method": "hope"}}, "causality.method", "'damage_command' or 'none'"),
+        ({"causality": WITHOUT}, "(document)", "'causality' is missing: say how decode is made to"),
+        ({"causality": {"method": "none"}}, "causality", "method none needs 'why'"),
+        ({"causality": {"method": "damage_files"}}, "causality", "damage_files needs 'dir'"),
+        ({"causality": {"method": "damage_memory"}}, "causality", "damage_memory needs 'segment'"),
+        (
+            {"causality": {"method": "damage_command"}},
+            "causality",
+            "damage_command needs 'command'",
+        ),
         (
             {"movement": [{"side": "decode", "metric": "m", "files": "store"}]},
             "movement.0",

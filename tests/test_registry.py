@@ -14,6 +14,7 @@ from conformance.options import RunOptions
 from conformance.profile import Profile
 from conformance.profile_file import builtin_profiles
 from conformance.registry import PlannedCell, all_checks, check, plan
+from conformance.serving.deployment import PAIR
 
 CHECKS = all_checks()
 PROFILES = builtin_profiles()
@@ -88,9 +89,19 @@ def test_the_first_paragraph_is_the_requirement(monkeypatch: pytest.MonkeyPatch)
 def test_each_deployment_is_started_once(device: str) -> None:
     cells = planned(device, real_model="all", connectors=["nixl", "example"])
     deployments = [name for name, _ in groupby(cell.deployment for cell in cells)]
-    assert len(deployments) == len(set(deployments)) == (4 if device == "cpu" else 2)
+    needed = {(cell.profile.name, cell.model, cell.check.shape) for cell in cells}
+    assert len(deployments) == len(set(deployments)) == len(needed)
+    ordinary = {(name, model) for name, model, shape in needed if shape == PAIR}
+    assert len(ordinary) == (4 if device == "cpu" else 2)
     models = [model for model, _ in groupby(cell.model for cell in cells)]
     assert len(models) == len(set(models))
+
+
+def test_the_ordinary_pair_of_a_connector_comes_before_its_topologies() -> None:
+    cells = planned(real_model="none", connectors=["nixl"])
+    shapes = [shape.label for shape, _ in groupby(cell.check.shape for cell in cells)]
+    assert shapes[0] == ""
+    assert {"2P2D", "P64-D128"} < set(shapes)
 
 
 def test_fast_deployments_come_first_and_share_a_reference(
