@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,13 @@ CLASSES = (
 
 def ask(python: Path, *targets: str) -> dict[str, Any]:
     """What the child prints, run as the suite runs it."""
-    done = subprocess.run([python, SCRIPT, *targets], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [python, SCRIPT, *targets],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+    )
     assert "Traceback" not in done.stderr
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
