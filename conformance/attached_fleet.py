@@ -108,6 +108,7 @@ class AttachedFleet:
                 must_not_be_swapped(pair)
             if isinstance(self.oracle, DecodeAlone):
                 self.oracle.must_be_alone(self.prompts)
+                self.oracle.store_may_answer = profile.handoff == "none"
             must_be_sensitive(self.oracle, self.prompts, model_name, pair.model.dtype)
         except SuiteError as problem:
             return problem

@@ -9,7 +9,7 @@ from typing import Protocol
 from conformance.answer import Answer
 from conformance.bodies import completion
 from conformance.client import Body, Client, Endpoint
-from conformance.errors import CheckFailed, ReferenceFailed, SuiteError
+from conformance.errors import CheckFailed, NotHere, ReferenceFailed, SuiteError
 from conformance.metrics import Meter, TokenSources
 from conformance.parity import compare
 from conformance.prompts import Prompts
@@ -59,12 +59,14 @@ class DecodeAlone:
 
     The salt keeps its prefix cache and every store that is keyed by block hashes from answering
     (vLLM 0.32.0, ``kv_cache_utils.py``); its counters then have to say that it computed all of
-    the prompt, else its answer is no oracle's.
+    the prompt, else its answer is no oracle's. ``store_may_answer``: it was found to compute what
+    nobody has stored, so if it does not compute something now, that is a store's doing.
     """
 
     decode: Client
     remembered: dict[str, Answer] = field(default_factory=dict)
     clients: tuple[Client, ...] = ()
+    store_may_answer: bool = False
 
     def expected(self, endpoint: Endpoint, body: Body) -> Answer:
         key = key_of(endpoint, body)
@@ -98,6 +100,11 @@ class DecodeAlone:
         except CheckFailed as problem:
             raise ReferenceFailed(f"no answer to compare with: {problem}") from problem
         sources = TokenSources.of(meter.delta())
+        if sources.external and self.store_may_answer:
+            raise NotHere(
+                f"the right answer is not known: a store answers for {sources.external} tokens "
+                f"that decode should compute, whatever the cache_salt; {GIVE_REFERENCE}"
+            )
         if sources.local_compute != answer.prompt_tokens:
             raise ReferenceFailed(
                 f"decode, asked without any handoff, computed {sources.local_compute} of "

@@ -48,7 +48,8 @@ class Runs:
         self.healthy = self._on(keyed, "--api-key", KEY, *header, *nixl, *no_engine, *FEW, *IDS)
         self.url_of_healthy = keyed[0]
         example = here.pair(connector="example")
-        self.example = self._on(example, "--connector", "example", *COMPLETION)
+        known = ("--check", "shared-prefix/uneven/1 block")
+        self.example = self._on(example, "--connector", "example", *COMPLETION, *known)
         self.broken = self._on(here.pair("decode:recompute"), *nixl, *COMPLETION)
         self.made_up = self._on(here.pair("decode:make_up"), *nixl, *COMPLETION)
         routed = here.pair()
@@ -129,6 +130,12 @@ def test_what_needs_the_folder_is_left_out_with_its_reason(runs: Runs) -> None:
         assert left_out.outcome is Outcome.NOT_APPLICABLE
         assert "is not the suite's to touch" in left_out.summary
     assert "is not the suite's to touch" in ended.cell("example", "transfer/completion").message
+
+
+def test_what_a_store_answers_needs_a_reference(runs: Runs) -> None:
+    cell = runs.example.wait().cell("example", "shared-prefix/uneven/1 block")
+    assert cell.verdict is Verdict.NOT_RUN
+    assert "with --reference-url" in cell.message
 
 
 def test_a_pair_that_recomputes_is_degraded(runs: Runs) -> None:
