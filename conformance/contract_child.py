@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import signal
@@ -19,6 +20,8 @@ from conformance.errors import UsageError
 PACKAGE = Path(conformance.__file__).parent
 CONTRACTS = PACKAGE / "contracts"
 POLL_S = 0.2
+# Every clause has its verdict: a library's threads that keep the process from ending add nothing.
+EXIT_S = 10.0
 NEEDED = "import importlib.util as u; print(*(n for n in {names!r} if not u.find_spec(n)))"
 # Enough to be one's own engine on a shared machine: no network, one thread, this host.
 QUIET = {
@@ -55,10 +58,12 @@ def run_contracts(
         command += ["--contract-limit", str(clause_limit_s)]
         with log.open("wb") as output, _started(command, folder, env, output) as child:
             lines = Lines(report, told)
-            while child.poll() is None:
+            end = math.inf
+            while child.poll() is None and time.monotonic() < end:
                 lines.read()
+                end = min(end, time.monotonic() + EXIT_S) if lines.complete() else end
                 time.sleep(POLL_S)
-            return lines.finish(child.returncode, log)
+            return lines.finish(child.poll(), log)
 
 
 def check_interpreter(python: str, *packages: str) -> None:

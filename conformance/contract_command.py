@@ -79,9 +79,9 @@ def show(result: ClauseResult) -> None:
 
 
 def exit_code(counts: Counter[str]) -> ExitCode:
-    """A clause that could not be set up is the connector's fault only beside one that failed."""
+    """A clause that was not tried is no proof, and the connector's fault only beside a fail."""
     if counts["fail"] or counts["xpass"]:
         return ExitCode.NOT_CONFORMANT
-    if counts["error"]:
-        return ExitCode.HARNESS
-    return ExitCode.CONFORMANT if counts["pass"] else ExitCode.NOTHING_RAN
+    if not counts["pass"] and not counts["error"]:
+        return ExitCode.NOTHING_RAN
+    return ExitCode.HARNESS if counts["error"] or counts["not_run"] else ExitCode.CONFORMANT

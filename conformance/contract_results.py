@@ -39,11 +39,15 @@ class Lines:
             at = self._file.tell()
         self._file.seek(at)  # a line that is still being written is read next time
 
-    def finish(self, code: int, log: Path) -> list[ClauseResult]:
+    def complete(self) -> bool:
+        """Whether every clause has its verdict."""
+        return bool(self._planned) and not self._running and {*self._planned} == {*self._results}
+
+    def finish(self, code: int | None, log: Path) -> list[ClauseResult]:
         """All results. A process that ended too early leaves clauses without one."""
         self.read()
         self._file.close()
-        how = f"the process ended with {f'signal {-code}' if code < 0 else f'exit code {code}'}"
+        how = f"the process ended with {_told(code)}"
         if self._running:
             why = f"hung or crashed: {how} in this clause"
             self._take(replace(self._running, verdict="fail", message=why))
@@ -71,3 +75,7 @@ class Lines:
             self._results[key] = result
             if self._told:
                 self._told(result)
+
+
+def _told(code: int | None) -> str:
+    return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from conformance.contract_child import check_interpreter, run_contracts
@@ -69,6 +73,46 @@ def test_a_process_that_ends_early_fails_its_clause_and_names_the_rest(
     assert [found[name].verdict for name in sorted(found)] == ["pass", "fail", "error", "error"]
     assert end in found["b_ends"].message
     assert found["c_untried"].message.startswith("never tried")
+
+
+def test_a_process_that_does_not_end_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("conformance.contract_child.EXIT_S", 0.5)
+    lingers = "import threading; threading.Thread(target=threading.Event().wait).start()"
+    started = time.monotonic()
+    found = tried(
+        tmp_path, clause("a", lingers), clause("c_declared", "pass"), clause("c_untried", "pass")
+    )
+    assert [found[name].verdict for name in sorted(found)] == ["pass", "unsupported", "not_run"]
+    assert time.monotonic() - started < 30
+
+
+def test_a_killed_command_takes_its_contract_along(tmp_path: Path) -> None:
+    file, pid = tmp_path / "subject.py", tmp_path / "pid"
+    body = f"open({str(pid)!r}, 'w').write(f'{{os.getpid()}}\\n'); time.sleep(60)"
+    file.write_text(HEAD.split("    cannot")[0] + clause("a", body))
+    source = "import sys; from conformance.contract_child import *; run_contracts(*sys.argv[1:])"
+    command = [sys.executable, "-c", source, sys.executable, str(file)]
+    with subprocess.Popen(command) as parent:
+        wait_until(lambda: pid.exists() and pid.read_text().endswith("\n"))
+        parent.kill()
+    child = int(pid.read_text())
+    wait_until(lambda: not psutil.pid_exists(child) or ended(child))
+
+
+def ended(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def wait_until(done: Callable[[], bool], within_s: float = 30.0) -> None:
+    end = time.monotonic() + within_s
+    while not done():
+        assert time.monotonic() < end, f"not so within {within_s} s"
+        time.sleep(0.05)
 
 
 def test_a_declared_clause_must_exist(tmp_path: Path) -> None:

@@ -5,9 +5,12 @@ Lines are written at once, so that a run that hangs or crashes still names its c
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import inspect
 import json
+import signal
+import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,7 @@ import pytest
 
 from conformance.contracts.clause import DECLARED
 
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
 FIELDS = ("contract", "clause", "requirement", "verdict", "message")
 
 
@@ -29,7 +33,14 @@ def pytest_configure(config: pytest.Config) -> None:
     """Start writing, if asked to."""
     path = config.getoption("--contract-report")
     if path:
+        _end_with_parent()
         config.pluginmanager.register(Reporter(path, config.getoption("--contract-limit")))
+
+
+def _end_with_parent() -> None:
+    """A command that is killed leaves no engine code running (Linux only)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Reporter:
