@@ -7,48 +7,43 @@ traffic), then what can be named exactly, then what is only known to be missing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import StrEnum
 
+from conformance.conclusion import Conclusion, Diagnosis
 from conformance.evidence import Outcome, Rung
 from conformance.seen import Seen
-
-
-class Conclusion(StrEnum):
-    """Whether the pair transfers."""
-
-    TRANSFERS = "transfers"
-    DOES_NOT = "does not transfer"
-    UNKNOWN = "could not tell"
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """``cause``: a stable word. ``fix``: what to do, where something is to be done."""
-
-    conclusion: Conclusion
-    cause: str
-    sentence: str
-    fix: str = ""
-
+from conformance.symptoms import legs, proof, surroundings
 
 Rule = Callable[[Seen], Diagnosis | None]
-
-
-def no(cause: str, sentence: str, fix: str) -> Diagnosis:
-    """It does not transfer."""
-    return Diagnosis(Conclusion.DOES_NOT, cause, sentence, fix)
-
-
-def unknown(cause: str, sentence: str, fix: str) -> Diagnosis:
-    """It could not be told."""
-    return Diagnosis(Conclusion.UNKNOWN, cause, sentence, fix)
+RULES: tuple[Rule, ...] = (
+    surroundings.one_server,
+    surroundings.stats_disabled,
+    surroundings.other_traffic,
+    surroundings.router_asks_others,
+    surroundings.counters_stuck,
+    surroundings.swapped,
+    legs.prefill_returns_nothing,
+    legs.refused,
+    surroundings.warm,
+    legs.decode_without_connector,
+    surroundings.too_short,
+    legs.differ,
+    legs.transfer_failed,
+    legs.prefill_without_connector,
+    legs.lost_between,
+    legs.nothing_found,
+    proof.recomputed_in_part,
+    proof.broken_books,
+    proof.insensitive,
+    proof.unused,
+    proof.wrong_answer,
+    proof.not_moved,
+    proof.blind,
+    proof.no_oracle,
+)
 
 
 def diagnose(seen: Seen) -> Diagnosis:
     """What is wrong, or that nothing is."""
-    from conformance.symptoms import RULES
-
     return next(filter(None, (rule(seen) for rule in RULES)), None) or _transfers(seen)
 
 

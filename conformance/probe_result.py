@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict
 
 from conformance.attachment import Attachment
-from conformance.diagnosis import Conclusion
+from conformance.conclusion import Conclusion
 from conformance.evidence import Step
 from conformance.serving.attached import ServerFacts
 from conformance.verdict import ExitCode

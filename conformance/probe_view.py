@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from conformance.conclusion import Conclusion
 from conformance.console import MARK
-from conformance.diagnosis import Conclusion
 from conformance.evidence import Outcome, Step
 from conformance.probe_result import ProbeResult
 from conformance.serving.attached import ServerFacts

@@ -13,7 +13,7 @@ from fake.pairs import Place, place
 
 from conformance import hello, metrics, symptoms
 from conformance.attachment import Attachment
-from conformance.diagnosis import Conclusion
+from conformance.conclusion import Conclusion
 from conformance.evidence import Outcome, Rung
 from conformance.probe import probe_pair
 from conformance.probe_result import ProbeResult, Request
@@ -191,7 +191,8 @@ def test_what_is_wrong_is_named(here: Place, wrong: Wrong) -> None:
 
 
 def test_every_cause_is_made_to_happen() -> None:
-    written = Path(symptoms.__file__).read_text(encoding="utf-8")
+    files = Path(symptoms.__file__).parent.glob("*.py")
+    written = "".join(file.read_text(encoding="utf-8") for file in files)
     causes = set(re.findall(r'\b(?:no|unknown)\(\s*"(\w+)"', written))
     assert len(causes) > 15
     assert causes <= {wrong.cause for wrong in WRONG}
