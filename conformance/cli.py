@@ -1,4 +1,4 @@
-"""The command line: doctor, plan, run, replay, contract, init-profile, matrix."""
+"""The command line: doctor, plan, run, probe, replay, contract, init-profile, matrix."""
 
 from __future__ import annotations
 
