@@ -286,7 +286,10 @@ def _render(folder: Path) -> None:
     from matrix import render
 
     try:
-        for path in render([load(folder)], folder):
+        found = load(folder)
+        if not found.connectors:
+            return  # a run of controls alone draws no matrix
+        for path in render([found], folder):
             typer.echo(path)
     except ReportError as problem:
         typer.secho(f"kv-conformance: no matrix: {problem}", err=True, fg="red")

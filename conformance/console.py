@@ -92,7 +92,8 @@ class Console:
         self._timings.save()
         if not self._summary:
             return
-        self._out.print(table(report))
+        if report.connectors:
+            self._out.print(table(report))
         for line in failures(report):
             self._out.print(line)
         for control in report.controls:

@@ -88,14 +88,14 @@ class Recorder:
 
     def cell(self, connector: str, result: Cell) -> None:
         """Put a finished cell in the place that was planned for it."""
-        for control in self.report.controls:
-            if control.name == connector:
-                control.cell = result
-                return self.save()
+        control = next((c for c in self.report.controls if c.name == connector), None)
         column = self.report.connector(connector)
-        assert column is not None, f"{connector} was not planned"
-        at = next(i for i, c in enumerate(column.cells) if c.check == result.check)
-        column.cells[at] = result
+        if control:
+            control.cell = result
+        else:
+            assert column is not None, f"{connector} was not planned"
+            at = next(i for i, c in enumerate(column.cells) if c.check == result.check)
+            column.cells[at] = result
         self.save()
 
     def server(self, start: ServerStart) -> None:
