@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     try:
         options = options_of(config)
-        if options.attachment and _is_worker(config):
+        if options.attachment and config.getoption("numprocesses", None):
             raise UsageError(ONE_PROCESS)
         runtime = Runtime(options)
         options = runtime.options
