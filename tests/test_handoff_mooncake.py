@@ -93,7 +93,7 @@ def test_prefill_is_asked_who_it_is_once_per_place(place: Place, bootstrap: Boot
 @pytest.mark.parametrize(
     ("status", "body"),
     [
-        (500, GOOD),
+        (400, GOOD),
         (404, ""),
         (200, ""),
         (200, "no JSON"),
