@@ -15,6 +15,9 @@ from conformance.contracts.waiting import Call
 PAIRING_S = 20.0
 # A receive that nobody answers gives up after this long; the process cannot end before.
 STORE_TIMEOUT_S = 15
+# A pipe that is collected closes its store's listening socket, which can abort the process while
+# a receive is still on its way ("Unexpected poll revent"); so none is collected before the end.
+KEPT: list[PyNcclPipe] = []
 
 
 def free_port() -> int:
@@ -40,7 +43,9 @@ def pipe_pair() -> list[PyNcclPipe]:
         return PyNcclPipe(local_rank=0, config=config, device="cpu")
 
     calls = [Call(lambda rank=rank: end(rank)) for rank in (0, 1)]
-    return [call.result("PyNcclPipe()", PAIRING_S) for call in calls]
+    pipes = [call.result("PyNcclPipe()", PAIRING_S) for call in calls]
+    KEPT.extend(pipes)
+    return pipes
 
 
 class TestPyNcclPipe(PipeContract):
