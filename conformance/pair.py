@@ -127,7 +127,7 @@ class Pair:
 
     def both_legs(self, ask: Ask, body: Body) -> Legs:
         """One request as a router sends it: to P, then with the handoff to D."""
-        if not ask.reuse_ids and (ask.at_once or self.handoff(self.place).at_once):
+        if self.handoff(self.place).at_once or (ask.at_once and not ask.reuse_ids):
             return self._legs_at_once(ask, body)
         first, handed = self.prefill_leg(ask.endpoint, body)
         if ask.reuse_ids:
@@ -139,6 +139,8 @@ class Pair:
         """Both legs on their way together; decode waits for the KV by itself."""
         way = self.handoff(self.place)
         handed = way.handed(None)
+        if ask.reuse_ids:  # P has not answered yet, so they come from who knows what P will say
+            handed = handed.with_ids(self.expected(ask.endpoint, body).prompt_token_ids)
         with ThreadPoolExecutor(1) as pool:
             first = pool.submit(self._ask_prefill, way, ask.endpoint, body)
             second, transcript = self.decode_leg(ask.endpoint, body, handed, stream=ask.stream)

@@ -273,6 +273,7 @@ class Profile(_Model):
         if role is None:
             around: list[Any] = [self.causality.segment, self.causality.command]
             around += [part for d in self.daemons for part in (d.command, d.env)]
-            return names_in(around) | names_in(self.files)
+            own = names_in(around) | names_in(self.files)
+            return own.union(*(part.placeholders() for part in self.parts))
         instance = self.instance(role)
         return names_in([self.kv_transfer_config(role, ""), instance.env, instance.args])

@@ -20,6 +20,8 @@ _ACCIDENTS = re.compile(
     r"UnboundLocalError|ZeroDivisionError|RecursionError|StopIteration)\b|"
     r"Segmentation fault|Fatal Python error|terminate called|core dumped"
 )
+# Says what is missing here, and nothing of the platform.
+_PACKAGE = re.compile(r"^(?:\w+\.)*(?:ModuleNotFoundError|ImportError)\b")
 _REASONS = re.compile(
     r"support|requir|install|not available|unavailable|only|need|must|missing|not set|"
     r"no module named|cannot find|not found|not enabled|not implemented|no accelerator|"
@@ -36,7 +38,8 @@ def is_clear(words: str) -> bool:
 def reason_for(problem: ServerStartError, profile: Profile, device: str, cell: str) -> Exception:
     """What a failed start means for one cell; ``start/ready`` alone carries the blame.
 
-    A clear refusal where the profile claims nothing is ``unsupported``, for every cell. A
+    A clear refusal where the profile claims nothing is ``unsupported``, for every cell, or
+    ``not_run`` where it only says that a package is missing. A
     refusal where it claims the platform contradicts it, and an unclear one is a defect of its
     own: ``start/ready`` fails, and what could not be tried stays ``not_run``.
     """
@@ -45,6 +48,9 @@ def reason_for(problem: ServerStartError, profile: Profile, device: str, cell: s
     words = problem.root_cause or str(problem)
     clear = problem.root_cause is not None and is_clear(words)
     if clear and not profile.claims(device):
+        if _PACKAGE.search(words):
+            on = ", ".join(profile.platforms)
+            return NotHere(f"a package is missing here, and it runs on {on} only: {words!r}")
         return Refused(f"refused on {device}: {words!r}")
     if cell != START:
         return NotHere(f"{profile.title} does not start here, see {START}: {words}")

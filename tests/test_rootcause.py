@@ -165,3 +165,26 @@ def test_paths_of_installed_files_are_cut_to_what_every_machine_has() -> None:
     assert without_install_paths(line) == '  File "vllm/v1/core.py", line 7, in step'
     stdlib = 'File "/usr/lib/python3.11/contextlib.py", line 1'
     assert without_install_paths(stdlib) == 'File "contextlib.py", line 1'
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "The above exception was the direct cause of the following exception:",
+        "During handling of the above exception, another exception occurred:",
+    ],
+)
+def test_of_a_chain_the_last_exception_is_the_one_meant_for_people(
+    tmp_path: Path, link: str
+) -> None:
+    chain = HEAD + traceback(ENGINE, "ConnectionRefusedError: [Errno 111] Connection refused")
+    chain += f"{ENGINE}\n{ENGINE}{link}\n{ENGINE}\n"
+    chain += traceback(ENGINE, "RuntimeError: Failed to connect to metadata server", "")
+    chain += traceback(API, INIT_FAILED, "")
+    assert cause_of(tmp_path, chain).line == "RuntimeError: Failed to connect to metadata server"
+
+
+def test_exceptions_that_are_not_chained_do_not_replace_the_first(tmp_path: Path) -> None:
+    two = HEAD + traceback(ENGINE, "RuntimeError: the first")
+    two += traceback(ENGINE, "RuntimeError: the second")
+    assert cause_of(tmp_path, two).line == "RuntimeError: the first"

@@ -21,6 +21,10 @@ _EXCEPTION = re.compile(
     r"^(?:\w+\.)*\w*(?:Error|Exception|Exit|Interrupt|Refused|Timeout|Fault)(?::|$)"
 )
 _FATAL = re.compile(r"(Segmentation fault|Fatal Python error|terminate called|core dumped|Killed$)")
+_CHAINED = (
+    "The above exception was the direct cause of the following exception",
+    "During handling of the above exception, another exception occurred",
+)
 _INSTALL_PATH = re.compile(r"[^\s\"']*/(?:site-packages|lib/python3\.\d+)/")
 _WRAPPERS = (
     "Engine core initialization failed",
@@ -61,7 +65,7 @@ class RootCause:
 def find_root_cause(log: Path) -> RootCause:
     """The first exception of a server log that is not a wrapper around another."""
     lines = [_PREFIX.sub("", raw) for raw in without_install_paths(tail(log)).splitlines()]
-    at = _first_exception(lines)
+    at = _end_of_chain(lines, _first_exception(lines))
     if at is None:
         kept = [line for line in lines if line.strip()][-EXCERPT_LINES:]
         return RootCause(kept[-1] if kept else "the log is empty", "\n".join(kept))
@@ -84,6 +88,18 @@ def tail(log: Path, limit: int = _TAIL_BYTES) -> str:
             return file.read().decode(errors="replace")
     except OSError:
         return ""
+
+
+def _end_of_chain(lines: list[str], at: int | None) -> int | None:
+    """The last exception of a chain, each raised because of the one before: meant for people."""
+    while at is not None:
+        rest = list(enumerate(lines[at + 1 : at + 4], at + 1))
+        link = next((number for number, line in rest if line.strip().startswith(_CHAINED)), None)
+        after = None if link is None else _first_exception(lines[link:])
+        if link is None or after is None:
+            return at
+        at = link + after
+    return None
 
 
 def _first_exception(lines: list[str]) -> int | None:
