@@ -5,6 +5,10 @@ torch for the current accelerator's index and die where there is none (vLLM 0.32
 ``mooncake_connector.py``: "Cannot access accelerator device when none is available"). Here, and
 only while the connector is constructed, that question is answered with 0. Nothing else changes:
 the Mooncake engine moves the bytes, over tcp.
+
+The names are those of the classes as shipped: MultiConnector looks a child's class up by its name
+among the registered ones when the child reports statistics, and the server ends if it is not there
+(vLLM 0.32.0, ``multi_connector.py``).
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ def _device_zero() -> Iterator[None]:
         torch.accelerator.current_device_index = shipped
 
 
-class MooncakeConnectorOnCpu(mooncake_connector.MooncakeConnector):  # type: ignore[misc]
+class MooncakeConnector(mooncake_connector.MooncakeConnector):  # type: ignore[misc]
     """MooncakeConnector, constructed with device index 0."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -39,7 +43,7 @@ class MooncakeConnectorOnCpu(mooncake_connector.MooncakeConnector):  # type: ign
             super().__init__(*args, **kwargs)
 
 
-class MooncakeStoreConnectorOnCpu(connector.MooncakeStoreConnector):  # type: ignore[misc]
+class MooncakeStoreConnector(connector.MooncakeStoreConnector):  # type: ignore[misc]
     """MooncakeStoreConnector, constructed with device index 0."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
