@@ -1,4 +1,4 @@
-"""The command line: doctor, plan, run, probe, replay, contract, init-profile, matrix."""
+"""The command line: doctor, plan, run, probe, replay, contract, certify, init-profile, matrix."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import pytest
 import typer
 
 from conformance import __version__, doctor, planner
@@ -19,18 +18,18 @@ from conformance.attached_options import (
     ReferenceUrl,
     RouterUrl,
 )
-from conformance.attachment import ONE_PROCESS, WITH_SECRETS, Attachment
+from conformance.attachment import Attachment
+from conformance.certify_command import certify
 from conformance.contract_command import contract
-from conformance.errors import ReportError, SuiteError, UsageError
+from conformance.errors import SuiteError, UsageError
+from conformance.execution import try_checks
 from conformance.init_profile import init_profile
 from conformance.options import RunOptions
 from conformance.probe_command import probe
-from conformance.registry import CHECKS_FOLDER, plan
+from conformance.registry import plan
 from conformance.report import Report, load
 from conformance.serving.engine import inspect
 from conformance.serving.ports import DEFAULT_RANGE
-from conformance.site import site_of
-from conformance.verdict import ExitCode
 
 EXIT_CODES = """
 Exit codes: 0 conformant; 1 not conformant (fail, degraded, xpass); 2 bad usage or
@@ -84,7 +83,11 @@ ServerPython = Annotated[
     ),
 ]
 KeepGoing = Annotated[
-    bool, typer.Option(help="Also try the features of a connector that does not transfer.")
+    bool,
+    typer.Option(
+        help="Also try the features of a connector that does not transfer, and those that its "
+        "profile declares unsupported."
+    ),
 ]
 
 
@@ -203,7 +206,7 @@ def run(
             handoff_ports=handoff_port,
         ),
     )
-    raise typer.Exit(_run(options, workers=workers, quiet=quiet))
+    raise typer.Exit(try_checks(options, workers=workers, quiet=quiet))
 
 
 @app.command()
@@ -234,10 +237,11 @@ def replay(
     own = given.pop("server_pythons", {}).get(name)
     used = server_python or own or given["server_python"]
     given["server_python"] = [used]
-    raise typer.Exit(_run(RunOptions.of(**given), workers=0, quiet=False))
+    raise typer.Exit(try_checks(RunOptions.of(**given), workers=0, quiet=False))
 
 
 app.command()(contract)
+app.command()(certify)
 app.command()(init_profile)
 app.command()(probe)
 
@@ -254,58 +258,6 @@ def matrix(
 
     for path in render([load(report) for report in reports], out):
         typer.echo(path)
-
-
-def _run(options: RunOptions, *, workers: int, quiet: bool) -> int:
-    """The same run that pytest would do, with our own console; then the matrix."""
-    if options.attachment and workers:
-        raise UsageError(ONE_PROCESS)
-    site = site_of(options)
-    options = site.options
-    plan(options, site.engines.default.device)
-    _must_be_writable(options.report)
-    code = pytest.main(_pytest_arguments(options, workers=workers, quiet=quiet))
-    if code in (ExitCode.CONFORMANT, ExitCode.NOT_CONFORMANT, ExitCode.HARNESS):
-        _render(options.report)
-    return int(code)
-
-
-def _pytest_arguments(options: RunOptions, *, workers: int, quiet: bool) -> list[str]:
-    return [
-        *(str(CHECKS_FOLDER), "-p", "conformance.plugin"),
-        *("-p", "no:cacheprovider", "-p", "no:terminal"),
-        *("-c", str(CHECKS_FOLDER / "pytest.ini"), "--rootdir", str(CHECKS_FOLDER)),
-        *("--kv-options", options.model_dump_json(context=WITH_SECRETS)),
-        *("--kv-console", "quiet" if quiet else "lines"),
-        *(f"--junitxml={options.report / 'junit.xml'}", "-o", "junit_family=xunit1"),
-        *(("-n", str(workers), "--dist", "loadgroup") if workers else ()),
-    ]
-
-
-def _render(folder: Path) -> None:
-    from matrix import render
-
-    try:
-        found = load(folder)
-        if not found.connectors:
-            return  # a run of controls alone draws no matrix
-        for path in render([found], folder):
-            typer.echo(path)
-    except ReportError as problem:
-        typer.secho(f"kv-conformance: no matrix: {problem}", err=True, fg="red")
-
-
-def _must_be_writable(folder: Path) -> None:
-    probe = folder / ".writable"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe.write_bytes(b"0" * 65536)
-        probe.unlink()
-    except OSError as problem:
-        raise UsageError(
-            f"--report {folder} cannot be written: {problem.strerror}; free some space or give "
-            "another folder"
-        ) from problem
 
 
 def _named_cell(report: Report, name: str) -> tuple[str, str]:

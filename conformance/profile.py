@@ -156,11 +156,23 @@ class Shim(_Model):
 
 
 class Declared(_Model):
-    """What the connector's documentation says of one feature, and where it says so."""
+    """What the connector's documentation says of one feature, and where it says so.
+
+    What is declared unsupported is not tried, so a "no" needs its source.
+    """
 
     support: Literal["yes", "no", "partly"]
     limit: str | None = None
     source: str | None = None
+
+    @model_validator(mode="after")
+    def _no_has_a_source(self) -> Declared:
+        if self.support == "no" and not (self.source or "").strip():
+            raise ValueError(
+                "support \"no\" needs 'source', the page or file that says so: its checks are "
+                "not tried, and a reader has to be able to look it up"
+            )
+        return self
 
 
 class Capabilities(_Model):

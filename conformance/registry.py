@@ -25,6 +25,10 @@ FOUNDATION = "transfer/completion"
 _Function = TypeVar("_Function", bound=Callable[..., None])
 
 
+def _every_connector(_: Profile) -> bool:
+    return True
+
+
 @dataclass(frozen=True)
 class Check:
     """A registered check. ``cases`` are variants with a cell each; none means one cell.
@@ -40,9 +44,14 @@ class Check:
     module: str
     cases: tuple[str, ...] = ()
     model: ModelKind = "fast"
-    applies: Callable[[Profile], bool] = lambda _: True
+    applies: Callable[[Profile], bool] = _every_connector
     cases_of: Callable[[Profile], tuple[str, ...]] | None = None
     shape: Shape = PAIR
+
+    @property
+    def conditional(self) -> bool:
+        """Whether it, or which cells it has, depends on the connector."""
+        return self.applies is not _every_connector or self.cases_of is not None
 
     def cases_for(self, profile: Profile) -> tuple[str, ...]:
         """Its cases for one connector; one without a name where it has none."""
@@ -84,7 +93,7 @@ def check(
     level: Level = "core",
     cases: tuple[str, ...] = (),
     model: ModelKind = "fast",
-    applies: Callable[[Profile], bool] = lambda _: True,
+    applies: Callable[[Profile], bool] = _every_connector,
     cases_of: Callable[[Profile], tuple[str, ...]] | None = None,
     shape: Shape = PAIR,
 ) -> Callable[[_Function], _Function]:

@@ -8,6 +8,7 @@ from typing import Protocol
 from conformance.attached_fleet import AttachedFleet
 from conformance.clock import RunClock
 from conformance.crashes import CRASHES, CrashLedger
+from conformance.declared import must_be_supported
 from conformance.errors import EnvironmentProblem, NotHere, ServerStartError
 from conformance.fleet import Fleet
 from conformance.gate import Gate
@@ -73,6 +74,7 @@ class Runtime:
 
     def pairs(self, cell: PlannedCell) -> list[Pair]:
         """The running pairs a cell needs, named after it in the servers' logs."""
+        must_be_supported(cell, keep_going=self.options.keep_going)
         self._must_be_possible(cell.profile)
         self.gate.must_be_open(cell)
         pairs = self._started(cell)

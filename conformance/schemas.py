@@ -1,4 +1,4 @@
-"""JSON Schemas of the two documents other programs and people write or read.
+"""JSON Schemas of the documents other programs and people write or read.
 
 ``python -m conformance.schemas`` writes them anew after a change of the models.
 """
@@ -10,12 +10,14 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from conformance.certificate import Certificate
 from conformance.profile import Profile
 from conformance.report import Report
 
 ROOT = Path(__file__).parent.parent
 COMMITTED: dict[Path, type[BaseModel]] = {
     ROOT / "reports" / "report.schema.json": Report,
+    ROOT / "reports" / "certificate.schema.json": Certificate,
     ROOT / "conformance" / "profiles" / "profile.schema.json": Profile,
 }
 

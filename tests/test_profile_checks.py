@@ -93,7 +93,7 @@ def test_what_does_not_fit_is_named_with_file_place_and_fix(name: str) -> None:
         },
         {"daemons": [daemon(command=["m"], env={"PORT": "${port:master}"})]},
         {"handoff": "params_from_prefill+mooncake_bootstrap"},
-        {"features": {"streaming": {"support": "no", "limit": "none"}}},
+        {"features": {"streaming": {"support": "no", "limit": "none", "source": "a page"}}},
     ],
     ids=lambda changes: " ".join(changes) or "plain",
 )

@@ -16,6 +16,7 @@ from typing import Any
 
 from conformance.errors import EnvironmentProblem
 from conformance.profile import Profile
+from conformance.serving.probe_environment import IMPORTS
 
 PROBE = Path(__file__).parent / "probe_environment.py"
 PROBE_LIMIT_S = 60
@@ -62,9 +63,11 @@ class Engines:
     def of(self, profile: Profile) -> Installation:
         """The installation that a connector's servers run in. Raises EnvironmentProblem."""
         own = self._by_connector.get(profile.name) or _beside(profile)
-        if own is None:
+        # What is not looked for of itself, such as the package of somebody's own connector.
+        more = tuple(name for name in profile.packages if name not in IMPORTS)
+        if own is None and not more:
             return self.default
-        found = inspect(own)
+        found = inspect(own or self.default.python, more)
         if found.version != self.default.version:
             raise EnvironmentProblem(
                 f"{profile.title} runs in {found.python} with vLLM {found.version}, and the "
@@ -81,9 +84,12 @@ def _beside(profile: Profile) -> str | None:
 
 
 @lru_cache
-def inspect(python: str) -> Installation:
-    """The installation behind an interpreter. Raises :class:`EnvironmentProblem`."""
-    facts = _run_probe(python)
+def inspect(python: str, packages: tuple[str, ...] = ()) -> Installation:
+    """The installation behind an interpreter. Raises :class:`EnvironmentProblem`.
+
+    ``packages``: import names to look for beside those that the suite knows.
+    """
+    facts = _run_probe(python, packages)
     if not facts["distribution"]:
         raise EnvironmentProblem(
             f"{python} has no vLLM: install one (pip install 'kv-conformance[cpu]' or vllm) "
@@ -92,10 +98,10 @@ def inspect(python: str) -> Installation:
     return Installation(**facts)
 
 
-def _run_probe(python: str) -> dict[str, Any]:
+def _run_probe(python: str, packages: tuple[str, ...]) -> dict[str, Any]:
     try:
         done = subprocess.run(
-            [python, str(PROBE)],
+            [python, str(PROBE), *packages],
             capture_output=True,
             text=True,
             timeout=PROBE_LIMIT_S,

@@ -1,4 +1,7 @@
-"""Run under a server's Python: prints, as JSON, what is installed there. Imports no vLLM."""
+"""Run under a server's Python: prints, as JSON, what is installed there. Imports no vLLM.
+
+Arguments are import names to look for beside the known ones.
+"""
 
 import json
 import os
@@ -43,6 +46,11 @@ def version_of(distribution: str) -> str | None:
         return None
 
 
+def version_behind(module: str) -> str:
+    brings = metadata.packages_distributions().get(module, [])
+    return version_of(brings[0]) or "importable" if brings else "importable"
+
+
 def main() -> None:
     found = next((d for d in DISTRIBUTIONS if version_of(d)), None)
     script = os.path.join(os.path.dirname(sys.executable), "vllm")
@@ -51,6 +59,7 @@ def main() -> None:
     for name in IMPORTS:
         if name not in packages and find_spec(name):
             packages[name] = "importable"
+    packages.update({name: version_behind(name) for name in sys.argv[1:] if find_spec(name)})
     print(
         json.dumps(
             {
