@@ -9,11 +9,15 @@ from conformance.errors import ReportError
 from conformance.evidence import Rung
 from conformance.features import BY_ID, FEATURES
 from conformance.report import Cell, Report
-from conformance.report_parts import Contradiction
-from conformance.verdict import SEVERITY, Verdict, worst
+from conformance.verdict import SEVERITY, Verdict
 from matrix import words
-from matrix.merge import Results, latest, oldest_first, utc
-from matrix.model import Column, EngineBuild, Matrix, MatrixCell, Reason, Row, Run
+from matrix.columns import absence, column_of, contradictions
+from matrix.merge import Results, latest, oldest_first, settled
+from matrix.model import Absence, Matrix, MatrixCell
+from matrix.parts import CheckResult, Reason, Row
+from matrix.runs import run_of
+from matrix.standing import shims
+from matrix.trust import distrusts
 
 
 def collect(reports: Sequence[Report]) -> Matrix:
@@ -25,14 +29,18 @@ def collect(reports: Sequence[Report]) -> Matrix:
     names = sorted({column.name for report in ordered for column in report.connectors})
     if not names:
         raise ReportError(_nothing(len(ordered)))
-    results = {name: latest(name, ordered) for name in names}
+    against = distrusts(ordered)
+    results = {name: latest(name, ordered, against) for name in names}
     rows = _rows(results.values())
+    cells = {
+        n: tuple(_cell(n, row.id, results[n], absence(n, ordered)) for row in rows) for n in names
+    }
     return Matrix(
         rows=rows,
-        columns=tuple(_column(name, ordered) for name in names),
-        cells=tuple(_cell(name, row.id, results[name]) for row in rows for name in names),
-        runs=tuple(_run(report) for report in ordered),
-        contradictions=tuple(found for name in names for found in _contradictions(name, ordered)),
+        columns=tuple(column_of(name, ordered, cells[name]) for name in names),
+        cells=tuple(cell for row in zip(*cells.values(), strict=True) for cell in row),
+        runs=tuple(run_of(report, why) for report, why in zip(ordered, against, strict=True)),
+        contradictions=tuple(found for name in names for found in contradictions(name, ordered)),
     )
 
 
@@ -56,42 +64,25 @@ def _unknown_row(feature: str) -> Row:
     return Row(feature, title, "A feature of a newer suite than the one that drew this.", False)
 
 
-def _column(name: str, reports: Sequence[Report]) -> Column:
-    run = max(i for i, report in enumerate(reports) if report.connector(name))
-    newest = next(c for c in reports[run].connectors if c.name == name)
-    return Column(
-        name=name,
-        title=newest.title or name,
-        connector_class=newest.connector_class,
-        profile_digest=newest.profile_digest,
-        declared=newest.declared,
-        introspected=newest.introspected,
-        links=tuple(newest.links),
-        run=run,
-    )
-
-
-def _contradictions(name: str, reports: Sequence[Report]) -> list[Contradiction]:
-    newest = next(report for report in reversed(reports) if report.connector(name))
-    return [found for found in newest.contradictions if found.connector == name]
-
-
-def _cell(connector: str, feature: str, by_check: Mapping[str, Results]) -> MatrixCell:
+def _cell(
+    connector: str, feature: str, by_check: Mapping[str, Results], absent: Absence
+) -> MatrixCell:
     found = [r for group in by_check.values() for r in group if r.cell.feature == feature]
     checks = tuple(sorted(found, key=lambda r: SEVERITY.index(r.cell.verdict)))
-    tally = Counter(result.cell.verdict for result in checks)
     passes = [result.cell for result in checks if result.cell.verdict is Verdict.PASS]
     return MatrixCell(
         connector=connector,
         feature=feature,
-        verdict=worst(verdict for verdict in tally if verdict is not Verdict.NOT_RUN),
+        verdict=settled(checks),
         passed=len(passes),
         total=len(checks),
-        tally=dict(tally),
+        tally=dict(Counter(result.cell.verdict for result in checks)),
         reached=_weakest(passes),
         without_ladder=sum(not cell.evidence.proofs for cell in passes),
         reasons=_reasons(checks),
         runs=tuple(sorted({result.run for result in checks})),
+        shims=shims([result.cell for result in checks]),
+        absence=None if checks else absent,
         checks=checks,
     )
 
@@ -102,21 +93,6 @@ def _weakest(passes: Iterable[Cell]) -> Rung | None:
     return min(known, key=list(Rung).index) if known and len(known) == len(reached) else None
 
 
-def _reasons(checks: Results) -> tuple[Reason, ...]:
+def _reasons(checks: Iterable[CheckResult]) -> tuple[Reason, ...]:
     told = [r.cell for r in checks if r.cell.verdict is not Verdict.PASS]
     return tuple(dict.fromkeys(words.reason(cell) for cell in told))
-
-
-def _run(report: Report) -> Run:
-    engine = report.engine
-    return Run(
-        run_id=report.run_id,
-        started=utc(report.started),
-        state=report.state,
-        suite=report.suite,
-        engine=EngineBuild(engine.distribution, engine.version, engine.device) if engine else None,
-        host=report.host,
-        packages=dict(sorted(report.packages.items())),
-        timing=report.timing,
-        problems=tuple(report.problems),
-    )

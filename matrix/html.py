@@ -18,7 +18,8 @@ from markupsafe import Markup
 
 from conformance.evidence import Outcome, Rung
 from conformance.verdict import Verdict
-from matrix import provenance, words
+from matrix import provenance, trust_words, words
+from matrix.causes import loud
 from matrix.model import Matrix
 
 
@@ -34,6 +35,7 @@ def render_html(matrix: Matrix) -> str:
         .get_template("matrix.html.j2")
         .render(
             matrix=matrix,
+            causes=loud(matrix),
             tally=_tally(matrix),
             policy=Markup(policy),
             style=Markup(style),
@@ -57,7 +59,12 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(
-        anchor=anchor, words=words, provenance=provenance, Verdict=Verdict, rungs=tuple(Rung)
+        anchor=anchor,
+        words=words,
+        trust=trust_words,
+        provenance=provenance,
+        Verdict=Verdict,
+        rungs=tuple(Rung),
     )
     environment.filters.update(figure=_figure, is_link=_is_link, mark=_mark, height=_height)
     return environment
@@ -73,8 +80,8 @@ def _hash(source: str) -> str:
 
 
 def _tally(matrix: Matrix) -> dict[Verdict, int]:
-    verdicts = [cell.verdict for cell in matrix.cells]
-    return {verdict: verdicts.count(verdict) for verdict in Verdict}
+    """Checks by verdict."""
+    return {v: sum(column.tally.get(v, 0) for column in matrix.columns) for v in Verdict}
 
 
 def _figure(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 LONGEST = 400
 _MARKUP = re.compile(r"[\\`*\[\]]|(?<![^\W_])_|_(?![^\W_])")  # an underscore inside a word is text
@@ -40,3 +41,13 @@ def cell_code(text: str) -> str:
 def link(url: str) -> str:
     """A link if it is plainly one, and otherwise the text of it."""
     return f"<{url}>" if _LINK.fullmatch(url) else plain(url)
+
+
+def row(texts: Iterable[str]) -> str:
+    """One line of a table."""
+    return "| " + " | ".join(texts) + " |"
+
+
+def rule(columns: int) -> str:
+    """The line below a table's head, of columns that read from the left."""
+    return row([":---"] * columns)

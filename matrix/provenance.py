@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from conformance.report import Gpu, Host, Suite
-from matrix.model import EngineBuild, Matrix, Run
+from matrix import trust_words
+from matrix.model import Matrix
+from matrix.parts import EngineBuild, Run
 
 RUN_COLUMNS = ("Run", "Started", "State", "Engine", "Wall", "Startup", "Requests", "Harness")
 TIMING = (
@@ -84,6 +86,7 @@ def headline(matrix: Matrix) -> list[tuple[str, str]]:
         ("Packages", _each(sorted(packages)) or "none recorded"),
         ("Suite", _each(suite(run.suite) for run in runs)),
         ("Host", _each(host(run.host) for run in runs)),
+        ("Controls", trust_words.controls_in_brief(matrix)),
     ]
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 
 from conformance.evidence import Rung
 from conformance.report import Cell
 from conformance.verdict import MEANING, Verdict
-from matrix.model import MatrixCell, Reason
+from matrix.model import Column, Matrix, MatrixCell
+from matrix.parts import Reason, Standing
 
 TITLE = "KV connector conformance matrix"
 LEAD = (
@@ -26,6 +28,17 @@ SYMBOL: dict[Verdict, str] = {
     Verdict.XFAIL: "🟣",
     Verdict.XPASS: "🔵",
 }
+STANDING: dict[Standing, str] = {
+    Standing.RAN: "Ran here",
+    Standing.SHIM: "Ran here through a shim",
+    Standing.NO_TRANSFER: "Starts, but fails the first transfer",
+    Standing.REFUSED: "Does not start here: the engine's words",
+    Standing.NOT_TRIED: "Could not be judged here: what is missing",
+}
+SHIM = "‡"
+SHIM_MEANING = "through a shim: the connector does not run on this platform as shipped"
+NONE_PLANNED = "–"
+NONE_PLANNED_MEANING = "no check of this was planned for the connector"
 RUNG_MEANING: dict[Rung, str] = {
     Rung.ACCOUNTING: "the decode server's own counters say that the prompt's tokens came from "
     "outside, as many as the connector promises",
@@ -35,16 +48,10 @@ RUNG_MEANING: dict[Rung, str] = {
     Rung.CONTROL: "without the handoff, the same decode server computes the whole prompt itself",
 }
 LADDER = (
-    "Each step catches what the one below cannot. Beside the count stands how far up the weakest "
-    "pass got. A step that a connector has nothing to show for is passed over, with the reason. "
+    "Each step catches what the one below cannot. The matrix says how far up the weakest pass "
+    "got. A step that a connector has nothing to show for is passed over, with the reason. "
     "A check of one answer, such as an error body, has no ladder: its pass is marked as observed."
 )
-CONTRADICTIONS = "Said, and not so"
-CONTRADICTIONS_LEAD = (
-    "What a profile or a page it quotes says of a connector, against what its newest run saw or "
-    "its class says of itself. What nobody declared cannot be contradicted."
-)
-CONTRADICTION_COLUMNS = ("Connector", "About", "Declared", "Observed", "Declared in")
 COUNTS = "Counts are checks passed, of all that were planned."
 NOBODY = "In no report: nobody ran it, which is neither good nor bad news"
 
@@ -54,9 +61,11 @@ def label(verdict: Verdict) -> str:
     return verdict.value.replace("_", " ")
 
 
-def legend() -> list[tuple[Verdict, str]]:
-    """Every verdict with its meaning, in the order of the enum."""
-    return [(verdict, MEANING[verdict]) for verdict in Verdict]
+def legend(matrix: Matrix) -> list[tuple[Verdict, str]]:
+    """Every verdict that occurs, with its meaning, in the order of the enum."""
+    seen = {verdict for column in matrix.columns for verdict in column.tally}
+    absent = {Verdict.NOT_RUN for cell in matrix.cells if cell.absence == "not_asked"}
+    return [(verdict, MEANING[verdict]) for verdict in Verdict if verdict in seen | absent]
 
 
 def reason(cell: Cell) -> Reason:
@@ -66,15 +75,19 @@ def reason(cell: Cell) -> Reason:
     return Reason(cell.verdict, said + expected)
 
 
-def counts(cell: MatrixCell) -> str:
+def counts(cell: MatrixCell | Column) -> str:
     """Such as ``9/10``; ``not run`` where no report has a check."""
     return f"{cell.passed}/{cell.total}" if cell.total else label(Verdict.NOT_RUN)
 
 
+def rest(cell: MatrixCell) -> dict[Verdict, int]:
+    """The checks that the symbol and the count leave out, by verdict."""
+    return {v: n for v, n in cell.tally.items() if v not in (Verdict.PASS, cell.verdict)}
+
+
 def others(cell: MatrixCell) -> str:
     """What the symbol and the count leave out, such as ``1 not run``."""
-    shown = {Verdict.PASS, cell.verdict}
-    return ", ".join(f"{n} {label(v)}" for v, n in cell.tally.items() if v not in shown)
+    return ", ".join(f"{n} {label(v)}" for v, n in rest(cell).items())
 
 
 def reach(cell: MatrixCell) -> str:
@@ -99,7 +112,17 @@ def reach_in_full(cell: MatrixCell) -> str:
     return "; ".join(parts)
 
 
-def run_line(connector: str, feature: str) -> str:
-    """The command that runs one feature of one connector."""
-    names = shlex.quote(connector), shlex.quote(feature)
-    return "kv-conformance run --connector {} --feature {}".format(*names)
+def run_line(connector: str, *features: str) -> str:
+    """The command that runs some features of one connector."""
+    asked = "".join(f" --feature {shlex.quote(feature)}" for feature in features)
+    return f"kv-conformance run --connector {shlex.quote(connector)}{asked}"
+
+
+def checks(count: int) -> str:
+    """Such as ``1 check`` or ``42 checks``."""
+    return f"{count} check" + ("" if count == 1 else "s")
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names once each, in their order."""
+    return ", ".join(dict.fromkeys(names))

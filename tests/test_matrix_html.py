@@ -57,7 +57,7 @@ def test_every_cell_is_a_button_and_an_anchor() -> None:
 
 @pytest.mark.parametrize("verdict", Verdict)
 def test_legend_and_icons_cover_every_verdict(verdict: Verdict) -> None:
-    text = page(one(cell()))
+    text = page(one(cell("a", verdict), cell("b")))
     legend = text.split('aria-label="Legend"')[1].split("</ul>")[0]
     assert f'<li class="v-{verdict}">' in legend
     assert MEANING[verdict] in unescape(legend)

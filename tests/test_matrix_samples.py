@@ -11,6 +11,8 @@ from conformance.verdict import Verdict
 
 FIRST = datetime(2026, 1, 30, 12, 0, tzinfo=UTC)
 FEATURE = "basic-transfer"
+# The options of a run that was asked for every check.
+WHOLE: dict[str, Any] = {"features": [], "checks": []}
 
 
 def climbed(top: Rung) -> Evidence:
