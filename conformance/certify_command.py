@@ -77,7 +77,7 @@ def certify(
     code = try_checks(options, workers=0, quiet=quiet)
     if code not in _JUDGED:
         raise typer.Exit(code)
-    packages = site_of(options).engines.of(subject).packages
+    packages = packages_of(options, subject)
     made = certify_report(load(options.report), subject, kept, packages, repeat_line(options))
     raise typer.Exit(tell(made, write(made, options.report)))
 
@@ -113,6 +113,11 @@ def options_for(subject: Profile, kept: RequirementSet, **given: Any) -> RunOpti
         real_model="none",
         **given,
     )
+
+
+def packages_of(options: RunOptions, subject: Profile) -> dict[str, str]:
+    """Versions in the environment of a connector's servers, its own package among them."""
+    return site_of(options).engines.of(subject).packages
 
 
 def repeat_line(options: RunOptions) -> str:
