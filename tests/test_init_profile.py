@@ -99,7 +99,7 @@ def test_what_only_the_author_can_know_is_marked(run: Run) -> None:
         before = text[: text.index(f"\n{field}:")].rsplit("\n\n", 1)[-1]
         line = text[text.index(f"\n{field}:") :].split("\n")[1]
         assert "TODO" in before + line, field
-    assert "docs/init-profile.md" in text
+    assert "docs/certify-your-connector.md" in text
     assert "mooncake_bootstrap:" in text
 
 
