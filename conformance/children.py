@@ -9,9 +9,15 @@ from conformance.pair import Pair
 from conformance.profile import Profile
 
 
-def names(profile: Profile) -> tuple[str, ...]:
-    """The children of a profile, by name; none for an ordinary connector."""
-    return tuple(part.name for part in profile.parts)
+def reachable(profile: Profile) -> tuple[str, ...]:
+    """The children that decode can be made to load from, by name; none for a single connector.
+
+    A store that finds KV by the prompt alone answers before any child after it, whatever is
+    handed over, so of those only what they save can be seen.
+    """
+    stores = [number for number, part in enumerate(profile.parts) if part.handoff == "none"]
+    last = stores[0] if stores else len(profile.parts)
+    return tuple(part.name for part in profile.parts[: last + 1])
 
 
 def as_child(pair: Pair, name: str) -> Pair:

@@ -5,7 +5,7 @@ cannot be loaded from, is hidden by the others until the day it is needed (vllm#
 """
 
 from conformance.case import Case
-from conformance.children import as_child, names
+from conformance.children import as_child, reachable
 from conformance.pair import Ask, completion
 from conformance.registry import check
 
@@ -14,10 +14,13 @@ from conformance.registry import check
     "multi/each-child",
     feature="multi-connector",
     applies=lambda profile: bool(profile.parts),
-    cases_of=names,
+    cases_of=reachable,
 )
 def test_each_child_transfers_by_itself(case: Case) -> None:
-    """Asked with this child's handoff alone, decode continues from the KV that this child moved."""
+    """Asked with this child's handoff alone, decode continues from the KV that this child moved.
+
+    Children behind a store are hidden by it; that they save is proven by every other cell.
+    """
     length = 2 * case.block + case.block // 2
     case.prove(
         Ask(
