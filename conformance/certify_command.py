@@ -54,6 +54,9 @@ def certify(
     start_timeout: Annotated[
         float, typer.Option(help="Seconds for a deployment's servers to become ready.")
     ] = 420.0,
+    fail_fast: Annotated[
+        bool, typer.Option("--fail-fast", "-x", help="End with the first cell that is red.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the summary.")] = False,
 ) -> None:
     """Try a connector on the frozen set of core checks and write a certificate, or why not.
@@ -74,7 +77,7 @@ def certify(
         start_timeout_s=start_timeout,
     )
     remove_old(options.report)
-    code = try_checks(options, workers=0, quiet=quiet)
+    code = try_checks(options, workers=0, quiet=quiet, fail_fast=fail_fast)
     if code not in _JUDGED:
         raise typer.Exit(code)
     packages = packages_of(options, subject)

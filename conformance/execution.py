@@ -16,10 +16,11 @@ from conformance.site import site_of
 from conformance.verdict import ExitCode
 
 
-def try_checks(options: RunOptions, *, workers: int, quiet: bool) -> int:
+def try_checks(options: RunOptions, *, workers: int, quiet: bool, fail_fast: bool = False) -> int:
     """The same run that pytest would do, with our own console; then the matrix.
 
-    The exit code of the run. Raises :class:`SuiteError` before anything is started.
+    The exit code of the run. ``fail_fast``: it ends with the first cell that is red. Raises
+    :class:`SuiteError` before anything is started.
     """
     if options.attachment and workers:
         raise UsageError(ONE_PROCESS)
@@ -27,7 +28,8 @@ def try_checks(options: RunOptions, *, workers: int, quiet: bool) -> int:
     options = site.options
     plan(options, site.engines.default.device)
     _must_be_writable(options.report)
-    code = pytest.main(_pytest_arguments(options, workers=workers, quiet=quiet))
+    arguments = _pytest_arguments(options, workers=workers, quiet=quiet)
+    code = pytest.main([*arguments, *(("-x",) if fail_fast else ())])
     if code in (ExitCode.CONFORMANT, ExitCode.NOT_CONFORMANT, ExitCode.HARNESS):
         _render(options.report)
     return int(code)

@@ -38,7 +38,7 @@ class Run:
     report: Report | None = None
     code: ExitCode = ExitCode.CONFORMANT
 
-    def __call__(self, options: RunOptions, *, workers: int, quiet: bool) -> int:
+    def __call__(self, options: RunOptions, *, workers: int, quiet: bool, fail_fast: bool) -> int:
         if self.report:
             save(self.report, options.report)
         return int(self.code)

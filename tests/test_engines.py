@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fake.environment import server_python
 from sample_profiles import profile
 from test_engine import FACTS, interpreter
 
@@ -73,6 +74,24 @@ def test_answers_of_two_versions_are_not_compared(tmp_path: Path, default: str) 
     message = str(caught.value)
     assert f"MyConnector runs in {other} with vLLM 0.31.0" in message
     assert f"the reference in {default} with 0.32.0" in message
+
+
+def test_a_package_that_only_a_profile_names_is_looked_for(tmp_path: Path) -> None:
+    python = server_python(tmp_path / "env")
+    site = tmp_path / "env" / "site"
+    for name in ("birds", "pigeons", "strays"):
+        (site / f"{name}.py").touch()
+    # A distribution may be named otherwise than the module that it brings.
+    for name, version, brings in (("birds", "1.2", ""), ("pigeon-post", "3.4", "pigeons\n")):
+        info = site / f"{name.replace('-', '_')}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Name: {name}\nVersion: {version}\n")
+        (info / "top_level.txt").write_text(brings)
+    own = profile(packages=["birds", "pigeons", "strays", "absent_one", "nixl"])
+    found = Engines(str(python), {}).of(own)
+    assert found.missing(own.packages) == ["absent_one"]
+    versions = [found.packages[name] for name in ("birds", "pigeons", "strays")]
+    assert versions == ["1.2", "3.4", "importable"]
 
 
 def test_an_interpreter_that_is_not_there_is_named(tmp_path: Path, default: str) -> None:

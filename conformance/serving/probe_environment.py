@@ -47,8 +47,9 @@ def version_of(distribution: str) -> str | None:
 
 
 def version_behind(module: str) -> str:
-    brings = metadata.packages_distributions().get(module, [])
-    return version_of(brings[0]) or "importable" if brings else "importable"
+    # Of an editable installation the module is not recorded, and its name has to do.
+    brings = metadata.packages_distributions().get(module, [module])
+    return version_of(brings[0]) or "importable"
 
 
 def main() -> None:
