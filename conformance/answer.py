@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 Json = dict[str, Any]
+_Part = TypeVar("_Part")
 REFERENCE = "the reference"
 
 
@@ -15,8 +17,9 @@ class Answer:
     """One finished answer.
 
     ``logprobs`` and ``margins`` run parallel to ``token_ids``, in nats; a margin is the gap
-    between the two likeliest tokens, infinite where the server gave only one. ``given_by``: who
-    answered, where that answer is what another's has to equal.
+    between the two likeliest tokens, infinite where the server gave only one. ``seconds``: ids of
+    the second likeliest, -1 where the server did not name it by its id. ``given_by``: who answered,
+    where that answer is what another's has to equal.
     """
 
     text: str
@@ -28,6 +31,7 @@ class Answer:
     usage: Json
     kv_transfer_params: Json | None = None
     raw: Json = field(default_factory=dict, repr=False)
+    seconds: tuple[int, ...] = ()
     given_by: str = REFERENCE
 
     @property
@@ -52,18 +56,19 @@ class Transcript:
     def answer(self) -> Answer:
         """The answer that the pieces add up to."""
         pieces = [event["choices"][0] for event in self.choice_events]
-        logprobs, margins = _join([_scores(piece.get("logprobs")) for piece in pieces])
+        scores = [_scores(piece.get("logprobs")) for piece in pieces]
         ids = [list(piece.get("token_ids") or ()) for piece in pieces]
         reasons = [piece["finish_reason"] for piece in pieces if piece.get("finish_reason")]
         usages = [event["usage"] for event in self.events if event.get("usage")]
         return Answer(
             text="".join(map(_piece_text, pieces)),
             token_ids=tuple(token for part in ids for token in part),
-            logprobs=logprobs,
-            margins=margins,
+            logprobs=_join(chosen for chosen, _, _ in scores),
+            margins=_join(margins for _, margins, _ in scores),
             finish_reason=reasons[-1] if reasons else None,
             prompt_token_ids=self._prompt_token_ids(),
             usage=usages[-1] if usages else {},
+            seconds=_join(seconds for _, _, seconds in scores),
         )
 
     def _prompt_token_ids(self) -> tuple[int, ...]:
@@ -79,7 +84,7 @@ class Transcript:
 def from_response(body: Json) -> Answer:
     """From an unstreamed completions or chat completions body."""
     choice = body["choices"][0]
-    logprobs, margins = _scores(choice.get("logprobs"))
+    logprobs, margins, seconds = _scores(choice.get("logprobs"))
     prompt_ids = body.get("prompt_token_ids") or choice.get("prompt_token_ids") or ()
     return Answer(
         text=_message_text(choice),
@@ -91,6 +96,7 @@ def from_response(body: Json) -> Answer:
         usage=body.get("usage") or {},
         kv_transfer_params=body.get("kv_transfer_params"),
         raw=body,
+        seconds=seconds,
     )
 
 
@@ -104,29 +110,39 @@ def _piece_text(piece: Json) -> str:
     return (delta.get("content") if delta is not None else piece.get("text")) or ""
 
 
-def _scores(block: Json | None) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Log-probabilities and margins from either endpoint's ``logprobs`` block."""
+def _scores(
+    block: Json | None,
+) -> tuple[tuple[float, ...], tuple[float, ...], tuple[int, ...]]:
+    """Log-probabilities, margins and runners-up from either endpoint's ``logprobs`` block."""
     if not block:
-        return (), ()
+        return (), (), ()
     if block.get("content") is not None:
         items = block["content"]
         chosen = tuple(item["logprob"] for item in items)
-        tops = [[top["logprob"] for top in item.get("top_logprobs") or ()] for item in items]
+        tops = [
+            [(top["logprob"], str(top.get("token"))) for top in item.get("top_logprobs") or ()]
+            for item in items
+        ]
     else:
         chosen = tuple(value or 0.0 for value in block.get("token_logprobs") or ())
-        tops = [list((top or {}).values()) for top in block.get("top_logprobs") or ()]
-    return chosen, tuple(map(_margin, tops))
+        tops = [
+            [(value, name) for name, value in (top or {}).items()]
+            for top in block.get("top_logprobs") or ()
+        ]
+    ranked = [sorted(top, key=lambda pair: pair[0], reverse=True) for top in tops]
+    return chosen, tuple(map(_margin, ranked)), tuple(map(_second, ranked))
 
 
-def _margin(tops: list[float]) -> float:
-    best = sorted(tops, reverse=True)
-    return best[0] - best[1] if len(best) > 1 else math.inf
+def _margin(ranked: list[tuple[float, str]]) -> float:
+    return ranked[0][0] - ranked[1][0] if len(ranked) > 1 else math.inf
 
 
-def _join(
-    parts: list[tuple[tuple[float, ...], tuple[float, ...]]],
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    return (
-        tuple(value for chosen, _ in parts for value in chosen),
-        tuple(value for _, margins in parts for value in margins),
-    )
+def _second(ranked: list[tuple[float, str]]) -> int:
+    """Its id, as named with ``return_tokens_as_token_ids``."""
+    name = ranked[1][1] if len(ranked) > 1 else ""
+    number = name.removeprefix("token_id:")
+    return int(number) if number != name and number.isdigit() else -1
+
+
+def _join(parts: Iterable[tuple[_Part, ...]]) -> tuple[_Part, ...]:
+    return tuple(value for part in parts for value in part)

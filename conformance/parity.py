@@ -1,7 +1,8 @@
 """Parity: is this the answer the reference gives?
 
 Token ids are compared one by one, log-probabilities beside them. Where the ids part, the
-reference's own margin between its two likeliest tokens tells a near-tie from a difference.
+reference's own margin between its two likeliest tokens tells a near-tie from a difference: only
+the second likeliest token may stand in for the first, and only within the tolerance.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ class Comparison:
     """How two answers relate.
 
     ``compared``: tokens that were compared; ``first_difference``: index of the first token that
-    differs; ``near_tie``: whether the reference's margin there is within the tolerance;
+    differs; ``near_tie``: whether the reference's margin there is within the tolerance, and the
+    token seen is its second likeliest;
     ``max_logprob_gap``: over the tokens before it, in nats.
     """
 
@@ -82,7 +84,7 @@ def compare(reference: Answer, seen: Answer, dtype: str) -> Comparison:
     return Comparison(
         compared=len(pairs),
         first_difference=first,
-        near_tie=first is not None and _near_tie(reference, first, tolerance),
+        near_tie=first is not None and _near_tie(reference, seen, first, tolerance),
         # max() would drop a NaN that is not first.
         max_logprob_gap=math.nan if any(map(math.isnan, gaps)) else max(gaps, default=0.0),
         tolerance=tolerance,
@@ -91,5 +93,7 @@ def compare(reference: Answer, seen: Answer, dtype: str) -> Comparison:
     )
 
 
-def _near_tie(reference: Answer, at: int, tolerance: float) -> bool:
-    return at < len(reference.margins) and reference.margins[at] <= tolerance
+def _near_tie(reference: Answer, seen: Answer, at: int, tolerance: float) -> bool:
+    if at >= len(reference.margins) or reference.margins[at] > tolerance:
+        return False
+    return at < len(reference.seconds) and seen.token_ids[at] == reference.seconds[at]

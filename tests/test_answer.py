@@ -129,3 +129,11 @@ def test_a_stream_that_was_cut_adds_up_to_what_came() -> None:
     answer = Transcript(pieces("chat")[:2], done=False).answer()
     assert (answer.text, answer.token_ids, answer.finish_reason) == (" a", (11,), None)
     assert Transcript((), done=False).answer().token_ids == ()
+
+
+def test_the_second_likeliest_token_is_known_by_its_id() -> None:
+    tops = [{"token_id:5": -0.1, "token_id:7": -2.1}, {"token_id:8": -0.75, "token_id:9": -0.5}]
+    logprobs = {"token_logprobs": [-0.1, -0.75], "top_logprobs": tops}
+    named = {"choices": [{**COMPLETION["choices"][0], "logprobs": logprobs}]}
+    assert from_response(named).seconds == (7, 8)
+    assert from_response(COMPLETION).seconds == (-1, -1)

@@ -68,7 +68,7 @@ def test_another_token_is_a_difference() -> None:
 
 
 def test_another_token_where_the_reference_wavered_is_a_near_tie() -> None:
-    wavering = replace(REFERENCE, margins=(1.0, 1.0, FLOAT32 / 2, 1.0))
+    wavering = replace(REFERENCE, margins=(1.0, 1.0, FLOAT32 / 2, 1.0), seconds=(0, 0, 9, 0))
     found = compare(wavering, answer(1, 2, 9, 4), "float32")
     assert found.equal
     assert found.near_tie
@@ -82,7 +82,7 @@ def test_only_the_references_margin_at_the_first_difference_excuses() -> None:
 
 
 def test_a_near_tie_does_not_excuse_logprobs_before_it() -> None:
-    wavering = replace(REFERENCE, margins=(1.0, 1.0, 0.0, 1.0))
+    wavering = replace(REFERENCE, margins=(1.0, 1.0, 0.0, 1.0), seconds=(0, 0, 9, 0))
     off = answer(1, 2, 9, 4, logprobs=(-0.5, -0.9, -0.5, -0.5))
     assert not compare(wavering, off, "float32").equal
 
@@ -115,3 +115,13 @@ def test_nothing_to_compare_is_not_equal(reference: Answer, seen: Answer) -> Non
     assert not found.equal
     assert found.compared == 0
     assert "nothing to compare" in found.describe()
+
+
+@pytest.mark.parametrize(
+    "seconds", [(0, 0, 8, 0), (0, 0, -1, 0), ()], ids=["other", "nameless", "none"]
+)
+def test_only_the_second_likeliest_token_may_stand_in_for_the_first(
+    seconds: tuple[int, ...],
+) -> None:
+    wavering = replace(REFERENCE, margins=(1.0, 1.0, 0.0, 1.0), seconds=seconds)
+    assert not compare(wavering, answer(1, 2, 9, 4), "float32").equal
