@@ -88,7 +88,7 @@ def test_a_near_tie_does_not_excuse_logprobs_before_it() -> None:
 
 
 def test_logprobs_after_a_near_tie_are_not_compared() -> None:
-    wavering = replace(REFERENCE, margins=(1.0, 1.0, 0.0, 1.0))
+    wavering = replace(REFERENCE, margins=(1.0, 1.0, 0.0, 1.0), seconds=(0, 0, 9, 0))
     off = answer(1, 2, 9, 8, logprobs=(-0.5, -0.5, -7.0, -7.0))
     assert compare(wavering, off, "float32").equal
 
