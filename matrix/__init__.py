@@ -1,8 +1,9 @@
-"""Compatibility matrix: reports in, Markdown, one HTML page and JSON out.
+"""Compatibility matrix: reports in, Markdown, one HTML page, JSON and badges out.
 
 A pure function of report files: no network, no clock, and no vLLM.
 """
 
-from matrix.output import render
+from matrix.diff_page import in_brief
+from matrix.output import compare, render
 
-__all__ = ["render"]
+__all__ = ["compare", "in_brief", "render"]

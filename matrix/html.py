@@ -25,23 +25,18 @@ from matrix.model import Matrix
 
 def render_html(matrix: Matrix) -> str:
     """The whole page; the same matrix always gives the same text."""
+    return page("matrix.html.j2", matrix=matrix, causes=loud(matrix), tally=_tally(matrix))
+
+
+def page(template: str, **content: Any) -> str:
+    """A page of ours with its style and script inside, and a policy that allows no other."""
     style, script = _source("matrix.css"), _source("matrix.js")
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
         f"style-src {_hash(style)}; script-src {_hash(script)}"
     )
-    return (
-        _environment()
-        .get_template("matrix.html.j2")
-        .render(
-            matrix=matrix,
-            causes=loud(matrix),
-            tally=_tally(matrix),
-            policy=Markup(policy),
-            style=Markup(style),
-            script=Markup(script),
-        )
-    )
+    marked = {"policy": Markup(policy), "style": Markup(style), "script": Markup(script)}
+    return _environment().get_template(template).render(**marked, **content)
 
 
 def anchor(*names: str) -> str:

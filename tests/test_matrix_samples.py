@@ -6,7 +6,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from conformance.evidence import Evidence, Fact, Outcome, Proof, Rung, Step
-from conformance.report import Cell, ConnectorResult, Engine, Host, Report, Suite, Timing
+from conformance.report import (
+    Cell,
+    ConnectorResult,
+    Control,
+    Engine,
+    Host,
+    Report,
+    Suite,
+    Timing,
+)
 from conformance.verdict import Verdict
 
 FIRST = datetime(2026, 1, 30, 12, 0, tzinfo=UTC)
@@ -57,3 +66,45 @@ def one(*cells: Cell, **more: Any) -> Report:
 def fact(seen: Any) -> Evidence:
     """Evidence without a ladder: one recorded observation."""
     return Evidence(facts=[Fact(what="error body", seen=seen)])
+
+
+def control(verdict: Verdict, message: str = "answer is wrong", name: str = "bench") -> Control:
+    """A connector that fakes its transfers, and what the foundation check said of it."""
+    judged = cell("transfer/completion", verdict, message)
+    return Control(name=name, title=name.title(), summary="Fakes its hits.", cell=judged)
+
+
+REFUSAL = "refused on cpu: 'only supported on CUDA-alike GPUs'"
+SHIM = "on_cpu.Shimmed: as shipped it asks for an accelerator"
+CHECKS = {"start": "start/ready", FEATURE: "transfer/completion", "streaming": "streaming/answer"}
+
+
+def all_of(name: str, verdict: Verdict, message: str = "", **more: Any) -> ConnectorResult:
+    """A connector whose every check ended alike."""
+    return column(
+        *(cell(id, verdict, message, feature=feature, **more) for feature, id in CHECKS.items()),
+        name=name,
+    )
+
+
+def stopped(name: str, at: str, verdict: Verdict, message: str) -> ConnectorResult:
+    """A connector that passes until one check, and on which nothing after that was tried."""
+    found = all_of(name, Verdict.PASS)
+    place = list(CHECKS.values()).index(at)
+    for after in found.cells[place:]:
+        after.verdict, after.message, after.evidence = Verdict.NOT_RUN, f"see {at}", Evidence()
+    found.cells[place].verdict, found.cells[place].message = verdict, message
+    return found
+
+
+def every_standing() -> Report:
+    """One run with connectors that came as far as each kind of connector comes."""
+    return report(
+        *(all_of(name, Verdict.PASS) for name in ("a-ran", "b-ran", "c-ran", "d-ran")),
+        all_of("shimmed", Verdict.PASS, through=SHIM),
+        stopped("idle", "transfer/completion", Verdict.DEGRADED, "external=0 of 320 tokens"),
+        all_of("refused", Verdict.UNSUPPORTED, REFUSAL),
+        stopped("dead", "start/ready", Verdict.FAIL, "it dies with 'no attribute x'"),
+        all_of("missing", Verdict.NOT_RUN, "needs flexkv: pip install flexkv"),
+        options=WHOLE,
+    )
