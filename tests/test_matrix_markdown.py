@@ -89,7 +89,7 @@ def test_every_check_that_is_broken_is_listed_with_its_replay(verdict: Verdict) 
     assert "    - NIXL `x/y` (core): `kv-conformance replay report.json x/y`" in section
 
 
-@pytest.mark.parametrize("verdict", QUIET)
+@pytest.mark.parametrize("verdict", sorted(QUIET))
 def test_what_is_no_fault_is_told_without_a_replay(verdict: Verdict) -> None:
     text = page(one(cell("a"), cell("x/y", verdict, "why")))
     assert "## What is not right" not in text
