@@ -197,7 +197,8 @@ _OF_CHILDREN = Causality(method="none", why="by each child's own method")
 class Profile(_Model):
     """A connector as the suite knows it.
 
-    ``control``: the connector is broken on purpose or by design, is never a column, and a run
+    ``tries``: features that are tried on it, where another profile already stands for the rest;
+    empty means all. ``control``: the connector is broken on purpose or by design, is never a column, and a run
     must find it out. ``parts``: the children's profiles, filled in from ``children``.
     """
 
@@ -219,6 +220,7 @@ class Profile(_Model):
     movement: tuple[Movement, ...] = ()
     settle: Settle | None = None
     causality: Causality = Field(default=_OF_CHILDREN)
+    tries: tuple[str, ...] = ()
     topologies: tuple[Literal["2P2D", "P64-D128", "P128-D64"], ...] = ()
     shims: tuple[Shim, ...] = ()
     packages: tuple[str, ...] = ()

@@ -23,6 +23,9 @@ def _problems(profile: Profile) -> Iterator[tuple[str, str]]:
         if feature not in BY_ID:
             known = ", ".join(BY_ID)
             yield f"features.{feature}", f"no such feature; use one of: {known}"
+    for number, feature in enumerate(profile.tries):
+        if feature not in BY_ID:
+            yield f"tries.{number}", f"no feature {feature!r}; use one of: {', '.join(BY_ID)}"
     yield from _folders(profile)
     yield from _files(profile)
     yield from _daemons(profile)

@@ -163,6 +163,8 @@ def _shim(profile: Profile, device: str) -> str | None:
 def _wanted(found: Check, profile: Profile, options: RunOptions) -> bool:
     if options.features and found.feature not in options.features:
         return False
+    if profile.tries and found.feature not in profile.tries:
+        return False
     if not found.applies(profile) or (profile.control and found.id != FOUNDATION):
         return False
     if found.model == "real":
