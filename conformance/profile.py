@@ -198,8 +198,9 @@ class Profile(_Model):
     """A connector as the suite knows it.
 
     ``tries``: features that are tried on it, where another profile already stands for the rest;
-    empty means all. ``control``: the connector is broken on purpose or by design, is never a column, and a run
-    must find it out. ``parts``: the children's profiles, filled in from ``children``.
+    empty means all. ``control``: the connector is broken on purpose or by design, is never a
+    column, and a run must find it out. ``parts``: the children's profiles, filled in from
+    ``children``.
     """
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
