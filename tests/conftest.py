@@ -1,4 +1,4 @@
-"""Marks the tests that start processes, so that those of the code alone can be run by themselves."""
+"""Marks the tests that start processes, so that those of the code alone run by themselves."""
 
 from __future__ import annotations
 
