@@ -106,3 +106,13 @@ class Certificate(_Model):
     not_asked: list[str]
     run_id: str
     command: str
+
+    def reasons(self) -> dict[str, list[str]]:
+        """Each reason against a certificate once, with the cells it is about.
+
+        What was tried and is wrong comes before what was not tried.
+        """
+        found: dict[str, list[str]] = {}
+        for refusal in self.refusals:
+            found.setdefault(refusal.reason, []).append(refusal.cell or "run")
+        return dict(sorted(found.items(), key=lambda item: item[0].startswith(Verdict.NOT_RUN)))

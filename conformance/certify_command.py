@@ -145,8 +145,8 @@ def tell(made: Certificate, files: list[Path]) -> ExitCode:
         typer.secho(words, fg="green")
     else:
         typer.secho(f"not certified: {made.subject.title} does not meet {name}:", fg="red")
-        for refusal in made.refusals:
-            typer.echo(f"  {refusal.cell or 'run'}: {refusal.reason}")
+        for reason, cells in made.reasons().items():
+            typer.echo(f"  {', '.join(cells)}: {reason}")
     for file in files:
         typer.echo(file)
     return ExitCode.CONFORMANT if made.certified else ExitCode.NOT_CONFORMANT

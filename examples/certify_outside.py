@@ -21,7 +21,8 @@ from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PACKAGE, MODULE = "block_store_connector", "kvc_block_store"
-NOT_OURS = {".git", ".tox", ".venv-ci"}
+# Of the environments, and of tools that may be used meanwhile.
+NOT_OURS = {".git", ".tox", ".venv-ci", ".ruff_cache", ".mypy_cache", ".hypothesis"}
 
 
 class Outside:

@@ -57,7 +57,7 @@ def test_the_page_of_a_certificate() -> None:
 def test_the_page_of_a_refusal_has_every_reason_and_no_markup_of_messages() -> None:
     text = page(REFUSED)
     assert text.startswith("# No certificate: MyConnector\n")
-    assert "- `length/B`: fail: wrong \\| &lt;b>answer&lt;/b>" in text
+    assert "- length/B: fail: wrong \\| &lt;b>answer&lt;/b>" in text
     assert "| length/B | fail |" in text
 
 

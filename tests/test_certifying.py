@@ -106,6 +106,17 @@ def test_every_reason_is_told() -> None:
     ]
 
 
+def test_a_reason_is_told_once_with_its_cells_and_failures_come_first() -> None:
+    report = run_of(profile())
+    for cell in report.connectors[0].cells[:2]:
+        cell.verdict, cell.message = Verdict.NOT_RUN, "no time"
+    report.connectors[0].cells[2].verdict = Verdict.FAIL
+    report.connectors[0].cells[2].message = "wrong"
+    names = [cell.check for cell in report.connectors[0].cells[:3]]
+    told = list(judged(report).reasons().items())
+    assert told == [("fail: wrong", names[2:]), ("not_run: no time", names[:2])]
+
+
 @pytest.mark.parametrize(
     ("controls", "words"),
     [
