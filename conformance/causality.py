@@ -10,6 +10,7 @@ from conformance.answer import Answer
 from conformance.client import Body
 from conformance.evidence import Outcome, Rung, Step
 from conformance.handoffs import NOTHING, Handed
+from conformance.metrics import Meter, TokenSources
 from conformance.pair import Ask, Pair, completion
 from conformance.parity import compare
 
@@ -51,8 +52,11 @@ def _damaged(pair: Pair, ask: Ask, body: Body, clean: Answer) -> Step:
     pair.prefill_leg(ask.endpoint, body)
     damaged = pair.damage.apply()
     handed = NOTHING.with_ids(clean.prompt_token_ids) if ask.reuse_ids else NOTHING
+    meter = Meter.on(pair.decode)
     answer, _ = pair.decode_leg(ask.endpoint, body, handed)
-    return _changed(pair, clean, answer, {"damaged_pieces": damaged}, "damage to the stored KV")
+    external = TokenSources.of(meter.delta()).external
+    figures: Figures = {"damaged_pieces": damaged, "external_kv_transfer": external}
+    return _changed(pair, clean, answer, figures, "damage to the stored KV")
 
 
 def _swapped(pair: Pair, ask: Ask, body: Body, clean: Answer) -> Step:

@@ -42,7 +42,10 @@ def keys(port: int) -> set[str]:
 
 
 def connected() -> Any:
-    """A client of the store, which brings little memory of its own."""
+    """A client of the store that brings no memory of its own.
+
+    What it puts back must lie with the servers: a segment of its own would go with it.
+    """
     from mooncake.store import MooncakeDistributedStore
 
     config = json.loads(Path(os.environ["MOONCAKE_CONFIG_PATH"]).read_text())
@@ -50,7 +53,7 @@ def connected() -> Any:
     code = store.setup(
         "127.0.0.1",
         config["metadata_server"],
-        64 << 20,
+        0,
         64 << 20,
         config["protocol"],
         config["device_name"],
