@@ -22,7 +22,8 @@ from typing import Any
 REPOSITORY = Path(__file__).resolve().parent.parent
 PACKAGE, MODULE = "block_store_connector", "kvc_block_store"
 # Of the environments, and of tools that may be used meanwhile.
-NOT_OURS = {".git", ".tox", ".venv-ci", ".ruff_cache", ".mypy_cache", ".hypothesis"}
+NOT_OURS = {".git", ".tox", ".venv-ci", "__pycache__"}
+NOT_OURS |= {".ruff_cache", ".mypy_cache", ".pytest_cache", ".hypothesis"}
 
 
 class Outside:
