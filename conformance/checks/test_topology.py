@@ -4,6 +4,8 @@ Ids, ports and block tables that are right for one pair may be another's when th
 (vllm#42019); block sizes that differ make decode map one block onto several (nixl, vLLM 0.32.0).
 """
 
+from collections.abc import Callable
+
 from conformance.case import Case
 from conformance.pair import Ask, completion
 from conformance.profile import Profile
@@ -15,8 +17,8 @@ SMALLER_ON_P = Shape("P64-D128", prefill_args=("--block-size", "64"))
 SMALLER_ON_D = Shape("P128-D64", decode_args=("--block-size", "64"))
 
 
-def _wanted(profile: Profile, shape: Shape) -> bool:
-    return shape.label in profile.topologies
+def _claimed(shape: Shape) -> Callable[[Profile], bool]:
+    return lambda profile: shape.label in profile.topologies
 
 
 @check(
@@ -24,13 +26,14 @@ def _wanted(profile: Profile, shape: Shape) -> bool:
     feature="topology",
     level="extended",
     shape=TWO_BY_TWO,
-    applies=lambda profile: _wanted(profile, TWO_BY_TWO),
+    applies=_claimed(TWO_BY_TWO),
 )
 def test_every_prefill_instance_serves_every_decode_instance(case: Case) -> None:
     """With two instances of each side, each of the four pairs of them transfers."""
     length = 2 * case.block + 5
     for number, pair in enumerate(case.pairs, start=1):
-        case.prove(_ask_over(case, length, number), pair)
+        over = f"over pair {number} of {len(case.pairs)}"
+        case.prove(_completion(case, over, length, number), pair)
 
 
 @check(
@@ -38,7 +41,7 @@ def test_every_prefill_instance_serves_every_decode_instance(case: Case) -> None
     feature="topology",
     level="extended",
     shape=SMALLER_ON_P,
-    applies=lambda profile: _wanted(profile, SMALLER_ON_P),
+    applies=_claimed(SMALLER_ON_P),
 )
 def test_smaller_blocks_on_prefill(case: Case) -> None:
     """Prefill with blocks of 64 tokens and decode with blocks of 128 transfer, with parity."""
@@ -50,29 +53,24 @@ def test_smaller_blocks_on_prefill(case: Case) -> None:
     feature="topology",
     level="extended",
     shape=SMALLER_ON_D,
-    applies=lambda profile: _wanted(profile, SMALLER_ON_D),
+    applies=_claimed(SMALLER_ON_D),
 )
 def test_smaller_blocks_on_decode(case: Case) -> None:
     """Prefill with blocks of 128 tokens and decode with blocks of 64 transfer, with parity."""
     _prove_over_blocks(case)
 
 
-def _ask_over(case: Case, length: int, number: int) -> Ask:
-    return Ask(
-        f"completion over pair {number} of {len(case.pairs)}",
-        "completions",
-        lambda variant: completion(case.ids(length, number, variant), max_tokens=8),
-    )
-
-
 def _prove_over_blocks(case: Case) -> None:
     sizes = case.pair.prefill.server.block_size, case.block
     case.saw("tokens per block on prefill and decode", sizes)
     length = 2 * max(sizes) + min(sizes) // 2
-    case.prove(
-        Ask(
-            f"completion of {length} tokens over blocks of {sizes[0]} and {sizes[1]}",
-            "completions",
-            lambda variant: completion(case.ids(length, variant), max_tokens=8),
-        )
+    over = f"of {length} tokens over blocks of {sizes[0]} and {sizes[1]}"
+    case.prove(_completion(case, over, length))
+
+
+def _completion(case: Case, over: str, length: int, *key: object) -> Ask:
+    return Ask(
+        f"completion {over}",
+        "completions",
+        lambda variant: completion(case.ids(length, *key, variant), max_tokens=8),
     )
