@@ -32,6 +32,9 @@ MAX_MODEL_LEN = 2048
 TOKEN_BUDGET = 512
 # JSON allows any whitespace between tokens, and a model with random weights never stops at it.
 STRUCTURED_OUTPUTS = {"backend": "xgrammar", "disable_any_whitespace": True}
+# Changes only answers to requests with tools (vLLM refuses tool_choice "auto" without it). The
+# format of this parser is JSON between two tags, which needs nothing of a model.
+TOOL_CALLS = ("--enable-auto-tool-choice", "--tool-call-parser", "hermes")
 # A server that dies at start is tried once more: another process may have taken its port.
 START_ATTEMPTS = 2
 
@@ -179,6 +182,7 @@ class Launcher:
             *("--max-num-batched-tokens", str(TOKEN_BUDGET)),
             *("--enforce-eager", "--enable-prompt-tokens-details"),
             *("--structured-outputs-config", json.dumps(STRUCTURED_OUTPUTS)),
+            *TOOL_CALLS,
             *spot.args,
         ]
 
