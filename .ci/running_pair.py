@@ -48,9 +48,6 @@ def main() -> int:
 def _ask(pair: Pair, report: Path, router: str | None) -> int:
     p, d = pair.prefill.server.url, pair.decode.server.url
     wrong = _probe("the pair", ["--prefill-url", p, "--decode-url", d], 0)
-    wrong += _probe(
-        "the reference as decode", ["--prefill-url", p, "--decode-url", _other(pair)], 1
-    )
     if router:
         with _routed(router, p, d) as url:
             where = ["--prefill-url", p, "--decode-url", d, "--router-url", url]
@@ -60,6 +57,10 @@ def _ask(pair: Pair, report: Path, router: str | None) -> int:
     command = [*_suite(), "run", "--connector", "nixl", *urls, *checks]
     code = subprocess.run([*command, "--report", str(report / "attached")], check=False).returncode
     wrong += [f"checks on the running pair: exit {code}, but should be 0"] if code else []
+    # Last: P keeps what nobody fetches for half a minute, and its engine does not idle meanwhile.
+    wrong += _probe(
+        "the reference as decode", ["--prefill-url", p, "--decode-url", _other(pair)], 1
+    )
     print("\n".join(wrong) or "running pair: as it should be")
     return bool(wrong)
 
@@ -71,6 +72,7 @@ def _probe(what: str, where: list[str], expected: int) -> list[str]:
         [*_suite(), "probe", "--connector", "nixl", *where], check=False
     ).returncode
     took = time.monotonic() - began
+    print(f"   {took:.1f} s", flush=True)
     wrong = [f"probe of {what}: exit {code}, but should be {expected}"] if code != expected else []
     if took > PROBE_LIMIT_S:
         wrong.append(f"probe of {what}: {took:.1f} s, but should take {PROBE_LIMIT_S:.0f} at most")

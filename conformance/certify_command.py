@@ -13,7 +13,6 @@ from conformance.certificate import Certificate
 from conformance.certificate_files import remove_old, write
 from conformance.certifying import certify_report
 from conformance.errors import UsageError
-from conformance.execution import try_checks
 from conformance.options import RunOptions
 from conformance.profile import Profile
 from conformance.profile_file import builtin_profiles, load_profile
@@ -77,6 +76,8 @@ def certify(
         start_timeout_s=start_timeout,
     )
     remove_old(options.report)
+    from conformance.execution import try_checks  # imports pytest, which no other command needs
+
     code = try_checks(options, workers=0, quiet=quiet, fail_fast=fail_fast)
     if code not in _JUDGED:
         raise typer.Exit(code)

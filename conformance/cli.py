@@ -1,4 +1,7 @@
-"""The command line: doctor, plan, run, probe, replay, contract, certify, init-profile, matrix."""
+"""The command line: doctor, plan, run, probe, replay, contract, certify, init-profile, matrix.
+
+What only one command needs is imported by it: ``probe`` has to answer within seconds.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from conformance import __version__, doctor, planner
+from conformance import __version__
 from conformance.attached_options import (
     ApiKey,
     DecodeUrl,
@@ -22,7 +25,6 @@ from conformance.attachment import Attachment
 from conformance.certify_command import certify
 from conformance.contract_command import contract
 from conformance.errors import SuiteError, UsageError
-from conformance.execution import try_checks
 from conformance.init_profile import init_profile
 from conformance.options import RunOptions
 from conformance.probe_command import probe
@@ -120,6 +122,8 @@ def doctor_command(
     server_python: ServerPython = [],  # noqa: B006
 ) -> None:
     """What can run here, what cannot and why, and what to do about it."""
+    from conformance import doctor
+
     raise typer.Exit(doctor.examine(RunOptions.of(server_python=server_python)))
 
 
@@ -143,6 +147,8 @@ def plan_command(
         real_model=real_model,
         server_python=server_python,
     )
+    from conformance import planner
+
     planner.show(plan(options, inspect(options.server_python).device))
 
 
@@ -206,6 +212,8 @@ def run(
             handoff_ports=handoff_port,
         ),
     )
+    from conformance.execution import try_checks
+
     raise typer.Exit(try_checks(options, workers=workers, quiet=quiet))
 
 
@@ -237,6 +245,8 @@ def replay(
     own = given.pop("server_pythons", {}).get(name)
     used = server_python or own or given["server_python"]
     given["server_python"] = [used]
+    from conformance.execution import try_checks
+
     raise typer.Exit(try_checks(RunOptions.of(**given), workers=0, quiet=False))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ FINISHED = "vllm:request_success_total"
 CACHE_CONFIG = "vllm:cache_config_info"
 RUNNING = "vllm:num_requests_running"
 WAITING = "vllm:num_requests_waiting"
+
+_BULK = re.compile(r"^#|^\w[\w:]*_(bucket|created)[ {]")
 
 SETTLE_LIMIT_S = 10.0
 SETTLE_POLL_S = 0.02
@@ -87,8 +90,11 @@ class TokenSources:
 
 
 def parse(text: str) -> Counters:
-    """From the text format of ``/metrics``; histogram buckets, its bulk, are left out."""
-    text = "\n".join(line for line in text.splitlines() if "_bucket{" not in line)
+    """From the text format of ``/metrics``, less what nobody counts with, which is most of it.
+
+    Left out: histogram buckets, the times at which series were made, help and types.
+    """
+    text = "\n".join(line for line in text.splitlines() if not _BULK.search(line))
     return Counters(
         {
             (sample.name, frozenset(sample.labels.items())): sample.value
@@ -159,7 +165,7 @@ class Meter:
         Raises :class:`ForeignTraffic` when more requests finished than were ours, and
         :class:`Unsettled` when the counters never account for them.
         """
-        late = time.monotonic() + SETTLE_LIMIT_S / 5
+        late = time.monotonic() + _limit_s() / 5
         now = _accounted(self.source).minus(self.before)
         while not all(now.total(m) > 0 for m in moved) and time.monotonic() < late:
             time.sleep(SETTLE_POLL_S)
@@ -173,7 +179,7 @@ def _accounted(source: Metered) -> Counters:
     vLLM counts a request as finished after everything else about it, and in the event loop that
     also serves ``/metrics`` (0.32.0, ``v1/metrics/loggers.py``), so such a reading is complete.
     """
-    limit_s = _PATIENCE.get() or SETTLE_LIMIT_S
+    limit_s = _limit_s()
     deadline = time.monotonic() + limit_s
     while True:
         now = source.counters()
@@ -194,6 +200,10 @@ def _accounted(source: Metered) -> Counters:
                 f"but should be {source.answered}"
             )
         time.sleep(SETTLE_POLL_S)
+
+
+def _limit_s() -> float:
+    return _PATIENCE.get() or SETTLE_LIMIT_S
 
 
 def _agree(source: Metered) -> None:

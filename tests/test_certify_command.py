@@ -11,7 +11,7 @@ from sample_certificates import SET, judged, run_of, spoilt
 from sample_profiles import DOCUMENT, both, profile
 from typer.testing import CliRunner
 
-from conformance import certify_command
+from conformance import certify_command, execution
 from conformance.certify_command import current_set, options_for, repeat_line
 from conformance.cli import app
 from conformance.errors import UsageError
@@ -47,7 +47,7 @@ class Run:
 @pytest.fixture
 def ended(monkeypatch: pytest.MonkeyPatch) -> Run:
     run = Run()
-    monkeypatch.setattr(certify_command, "try_checks", run)
+    monkeypatch.setattr(execution, "try_checks", run)
     monkeypatch.setattr(certify_command, "packages_of", lambda options, subject: {"torch": "2"})
     return run
 
