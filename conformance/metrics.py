@@ -30,8 +30,10 @@ _BULK = re.compile(r"^#|^\w[\w:]*_(bucket|created)[ {]")
 
 SETTLE_LIMIT_S = 10.0
 SETTLE_POLL_S = 0.02
+# What a connector counts may come after the request; waited for where it is missing.
+LATE_LIMIT_S = 2.0
 # Shorter for who cannot wait that long; see :func:`patience`.
-_PATIENCE: ContextVar[float | None] = ContextVar("patience", default=None)
+_PATIENCE: ContextVar[tuple[float, float] | None] = ContextVar("patience", default=None)
 # A server counts within a few of these after it answered.
 STEADY_READINGS = 5
 
@@ -131,9 +133,9 @@ class Metered(Protocol):
 
 
 @contextmanager
-def patience(limit_s: float) -> Iterator[None]:
-    """Within it, counters have to settle sooner."""
-    token = _PATIENCE.set(min(limit_s, SETTLE_LIMIT_S))
+def patience(settle_s: float, late_s: float) -> Iterator[None]:
+    """Within it, counters have to settle sooner, and what is missing may be less late."""
+    token = _PATIENCE.set((min(settle_s, SETTLE_LIMIT_S), late_s))
     try:
         yield
     finally:
@@ -165,7 +167,7 @@ class Meter:
         Raises :class:`ForeignTraffic` when more requests finished than were ours, and
         :class:`Unsettled` when the counters never account for them.
         """
-        late = time.monotonic() + _limit_s() / 5
+        late = time.monotonic() + _limits()[1]
         now = _accounted(self.source).minus(self.before)
         while not all(now.total(m) > 0 for m in moved) and time.monotonic() < late:
             time.sleep(SETTLE_POLL_S)
@@ -179,7 +181,7 @@ def _accounted(source: Metered) -> Counters:
     vLLM counts a request as finished after everything else about it, and in the event loop that
     also serves ``/metrics`` (0.32.0, ``v1/metrics/loggers.py``), so such a reading is complete.
     """
-    limit_s = _limit_s()
+    limit_s, _ = _limits()
     deadline = time.monotonic() + limit_s
     while True:
         now = source.counters()
@@ -202,8 +204,9 @@ def _accounted(source: Metered) -> Counters:
         time.sleep(SETTLE_POLL_S)
 
 
-def _limit_s() -> float:
-    return _PATIENCE.get() or SETTLE_LIMIT_S
+def _limits() -> tuple[float, float]:
+    """Seconds for counters to settle, and then for those that are still missing."""
+    return _PATIENCE.get() or (SETTLE_LIMIT_S, LATE_LIMIT_S)
 
 
 def _agree(source: Metered) -> None:
