@@ -1,4 +1,4 @@
-"""The servers of a run: one deployment at a time, one reference per model, started again when lost.
+"""The servers of a run: one deployment and its reference at a time, started again when lost.
 
 Never two pairs at once: idle NIXL workers spin at 100 %, and two cores hold one pair.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from conformance.answer import Answer
 from conformance.client import Client
 from conformance.clock import RunClock
 from conformance.crashes import CrashLedger
@@ -18,8 +19,9 @@ from conformance.oracle import Reference, must_be_sensitive
 from conformance.pair import Pair
 from conformance.profile import Profile
 from conformance.prompts import Prompts
-from conformance.serving.deployment import PAIR, TRIAL, Deployment, Key, Shape
-from conformance.serving.launcher import TOKEN_BUDGET, Launcher
+from conformance.serving.command import TOKEN_BUDGET
+from conformance.serving.deployment import PAIR, TRIAL, Deployment, Key, ReferenceKey, Shape
+from conformance.serving.launcher import Launcher
 from conformance.serving.server import Server
 
 START_FAILURES_ENOUGH = 2
@@ -29,6 +31,7 @@ START_FAILURES_ENOUGH = 2
 class _Running:
     """A reference that runs."""
 
+    key: ReferenceKey
     deployment: Deployment
     oracle: Reference
     prompts: Prompts
@@ -45,7 +48,9 @@ class Fleet:
         self._clock = clock
         self._ledger = ledger
         self._models: dict[str, Model] = {}
-        self._references: dict[str, _Running] = {}
+        self._reference: _Running | None = None
+        # By how a reference is started: with other options it may answer otherwise.
+        self._remembered: dict[ReferenceKey, dict[str, Answer]] = {}
         self._pairs: list[Pair] = []
         self._clients: list[Client] = []
         self._deployment: Deployment | None = None
@@ -62,7 +67,7 @@ class Fleet:
         if not self._is_up(key):
             # Before a model is built: idle NIXL servers would take both cores from the build.
             self._stop_deployment()
-            self._drop_other_references(model_name)
+            self._drop_reference(unless=key.reference)
             self._start(profile, self._model(model_name), key)
         assert self._pairs
         return self._pairs
@@ -89,16 +94,19 @@ class Fleet:
             deployment.stop()
 
     def _is_up(self, key: Key) -> bool:
-        reference = self._references.get(key.model)
-        if self._deployment is None or reference is None or self._deployment.key != key:
+        if self._deployment is None or self._deployment.key != key:
             return False
-        return self._deployment.alive and reference.deployment.alive
+        return self._deployment.alive and self._reference_is_up(key.reference)
+
+    def _reference_is_up(self, key: ReferenceKey) -> bool:
+        found = self._reference
+        return found is not None and found.key == key and found.deployment.alive
 
     def close(self) -> None:
         """Stop everything."""
         with self._clock.span("startup"):
             self._stop_deployment()
-            self._drop_other_references("")
+            self._drop_reference()
 
     def _model(self, name: str) -> Model:
         if name not in self._models:
@@ -117,39 +125,41 @@ class Fleet:
         except SuiteError as problem:  # all servers are up, and useless
             failures += [problem] * START_FAILURES_ENOUGH
             self._stop_deployment()
-            self._drop_other_references("")
+            self._drop_reference()
             raise
         self._was_up.add(key)
 
     def _start_fresh(self, profile: Profile, model: Model, key: Key) -> None:
-        known = self._references.get(model.name)
-        alone = known is None or not known.deployment.alive
-        if known and alone:
-            self._drop_reference(model.name)
+        alone = not self._reference_is_up(key.reference)
+        if alone:
+            self._drop_reference()
         self._deployment, fresh = self._launcher.launch(
             model, profile, key.shape, and_reference=alone
         )
         if fresh:
-            client = self._client(fresh.key, fresh.references[0])
-            oracle = Reference(client, known.oracle.remembered if known else {})
-            prompts = Prompts(client, self._options.seed)
-            self._references[model.name] = _Running(fresh, oracle, prompts)
-            must_be_sensitive(Reference(client), prompts, model.name, model.dtype)
+            self._welcome(fresh, key.reference, model)
         self._assemble(profile, model, self._deployment)
 
-    def _drop_other_references(self, model_name: str) -> None:
-        for name in [name for name in self._references if name != model_name]:
-            self._drop_reference(name)
+    def _welcome(self, fresh: Deployment, key: ReferenceKey, model: Model) -> None:
+        client = self._client(fresh.key, fresh.references[0])
+        oracle = Reference(client, self._remembered.setdefault(key, {}))
+        prompts = Prompts(client, self._options.seed)
+        self._reference = _Running(key, fresh, oracle, prompts)
+        must_be_sensitive(Reference(client), prompts, model.name, model.dtype)
 
-    def _drop_reference(self, model_name: str) -> None:
-        reference = self._references.pop(model_name)
+    def _drop_reference(self, unless: ReferenceKey | None = None) -> None:
+        found = self._reference
+        if found is None or found.key == unless:
+            return
+        self._reference = None
         with self._clock.span("startup"):
-            reference.oracle.client.close()
-            reference.deployment.stop()
+            found.oracle.client.close()
+            found.deployment.stop()
 
     def _assemble(self, profile: Profile, model: Model, deployment: Deployment) -> None:
         """A pair for each prefill instance with each decode instance, over shared clients."""
-        reference = self._references[model.name]
+        reference = self._reference
+        assert reference is not None
         clients = {server: self._client(deployment.key, server) for server in deployment.servers}
         self._clients = list(clients.values())
         self._pairs = [

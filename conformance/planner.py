@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from conformance.registry import PlannedCell
+from conformance.serving.deployment import ReferenceKey
 from conformance.timings import Timings
 
 # Columns keep their words when the output is not a terminal.
@@ -21,11 +22,11 @@ def show(cells: list[PlannedCell]) -> None:
     table = Table(title="Deployments, in order", title_justify="left")
     for name in ("deployment", "servers", "cells", "checks", "minutes"):
         table.add_column(name, justify="right" if name in ("cells", "minutes") else "left")
-    met: set[str] = set()
+    running: ReferenceKey | None = None
     for deployment, group in _groups(cells).items():
-        model = group[0].model
-        servers = "P D" if model in met else "P D reference"
-        met.add(model)
+        wanted = group[0].key.reference
+        servers = "P D" if wanted == running else "P D reference"
+        running = wanted
         seconds = timings.start_s(deployment) + sum(map(timings.cell_s, group))
         checks = ", ".join(dict.fromkeys(cell.check.id for cell in group))
         table.add_row(deployment, servers, str(len(group)), checks, f"{seconds / 60:.1f}")

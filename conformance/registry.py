@@ -78,9 +78,14 @@ class PlannedCell:
         return f"{self.check.id}/{self.case}" if self.case else self.check.id
 
     @property
+    def key(self) -> Key:
+        """The deployment that has to be running for it."""
+        return Key(self.profile.name, self.model, self.check.shape)
+
+    @property
     def deployment(self) -> str:
-        """What has to be running for it."""
-        return Key(self.profile.name, self.model, self.check.shape).label
+        """The same in words."""
+        return self.key.label
 
 
 _CHECKS: dict[str, Check] = {}
@@ -194,17 +199,26 @@ def _must_match(options: RunOptions, checks: list[Check]) -> None:
 
 def _deployment_order(
     cells: list[PlannedCell],
-) -> Callable[[PlannedCell], tuple[int, bool, int, str]]:
+) -> Callable[[PlannedCell], tuple[int, bool, int, int, str]]:
     """Fast deployments of every connector first, so that they share one reference.
 
-    Within a connector the ordinary pair comes first: if that does not transfer, no other will.
-    Controls come last: they say whether what was seen before can be believed.
+    Then those of every connector that need a reference started otherwise, one such after the
+    other. Within a connector the ordinary pair comes first: if that does not transfer, no other
+    will. Controls come last: they say whether what was seen before can be believed.
     """
     models = list(dict.fromkeys(c.model for c in sorted(cells, key=lambda c: c.check.model)))
     profiles = list(dict.fromkeys(c.profile.name for c in cells))
+    references = list(dict.fromkeys(c.key.reference for c in sorted(cells, key=_extra_of)))
     return lambda cell: (
         models.index(cell.model),
         cell.profile.control,
+        references.index(cell.key.reference),
         profiles.index(cell.profile.name),
         cell.check.shape.label,
     )
+
+
+def _extra_of(cell: PlannedCell) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """How its reference is started; nothing extra sorts first."""
+    extra = cell.check.shape.extra("reference")
+    return extra.args, extra.env

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from conformance.serving.daemon import DaemonProcess
-from conformance.serving.deployment import PAIR, TRIAL, Deployment, Key, Shape
+from conformance.serving.deployment import PAIR, TRIAL, Deployment, Extra, Key, Shape
 from conformance.serving.leases import Leases
 from conformance.serving.server import Server
 
@@ -87,3 +87,36 @@ def test_a_router_is_told_the_ports_of_both_and_no_folders() -> None:
 def test_folders_are_those_of_the_leases() -> None:
     assert deployment([]).folders == {"store": Path("/run/store")}
     assert Deployment(Key(None, "tiny")).folders == {}
+
+
+def test_arguments_and_environment_are_for_every_server_or_for_one_role() -> None:
+    shape = Shape(
+        "mine",
+        args=("--all",),
+        prefill_args=("--p",),
+        decode_args=("--d",),
+        reference_args=("--r",),
+        env=(("A", "1"),),
+    )
+    assert shape.extra("prefill") == Extra(("--all", "--p"), (("A", "1"),))
+    assert shape.extra("decode") == Extra(("--all", "--d"), (("A", "1"),))
+    assert shape.extra("reference") == Extra(("--all", "--r"), (("A", "1"),))
+    assert PAIR.extra("reference") == Extra()
+
+
+@pytest.mark.parametrize(
+    ("shape", "shared"),
+    [
+        (Shape("2P2D", 2, 2), True),
+        (Shape("small", prefill_args=("--x",), decode_args=("--y",)), True),
+        (Shape("all", args=("--x",)), False),
+        (Shape("own", reference_args=("--x",)), False),
+        (Shape("env", env=(("A", "1"),)), False),
+    ],
+    ids=lambda value: getattr(value, "label", ""),
+)
+def test_shapes_whose_reference_is_started_alike_share_it(shape: Shape, shared: bool) -> None:
+    ordinary = Key("nixl", "tiny").reference
+    assert (Key("nixl", "tiny", shape).reference == ordinary) is shared
+    assert Key("other", "tiny", shape).reference == Key("nixl", "tiny", shape).reference
+    assert Key("nixl", "large", shape).reference != Key("nixl", "tiny", shape).reference

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import psutil
 import pytest
-from fake.environment import model_folder, server_python
+from fake.fleet import Place
+from fake.fleet import place as on_scripted_engine
 from fake.suite import until
 
-from conformance.clock import RunClock
-from conformance.crashes import CrashLedger
-from conformance.fleet import Fleet
 from conformance.metrics import TokenSources
-from conformance.options import RunOptions
 from conformance.pair import Ask, Pair, completion
 from conformance.profile_file import builtin_profiles
-from conformance.report import ServerStart
 from conformance.serving.deployment import Shape
-from conformance.serving.engine import Engines
-from conformance.serving.launcher import Launcher
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -31,29 +23,10 @@ NIXL = builtin_profiles()["nixl"]
 TWO_BY_TWO = Shape("2P2D", prefills=2, decodes=2, decode_args=("--max-num-seqs", "3"))
 
 
-class Place:
-    """A fleet on the scripted engine, with a record of what it started."""
-
-    def __init__(self, root: Path) -> None:
-        self.model = str(model_folder(root / "model"))
-        self.starts: list[ServerStart] = []
-        options = RunOptions(report=root / "report", start_timeout_s=60)
-        engines = Engines(str(server_python(root / "environment")), {})
-        clock = RunClock()
-        launcher = Launcher(options, engines, [], clock, self.starts.append)
-        self.fleet = Fleet(options, launcher, clock, CrashLedger(root / "crashes.json"))
-
-
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    root = tmp_path_factory.mktemp("topology")
-    (root / "tmp").mkdir()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tempfile, "tempdir", str(root / "tmp"))
-        made = Place(root)
+    with on_scripted_engine(tmp_path_factory.mktemp("topology")) as made:
         yield made
-        made.fleet.close()
-    assert list((root / "tmp").iterdir()) == []
 
 
 @pytest.fixture(scope="module")

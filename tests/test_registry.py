@@ -14,7 +14,7 @@ from conformance.options import RunOptions
 from conformance.profile import Profile
 from conformance.profile_file import builtin_profiles
 from conformance.registry import PlannedCell, all_checks, check, plan
-from conformance.serving.deployment import PAIR
+from conformance.serving.deployment import PAIR, Shape
 
 CHECKS = all_checks()
 PROFILES = builtin_profiles()
@@ -157,3 +157,30 @@ def test_a_pattern_that_matches_nothing_is_refused(pattern: str) -> None:
         planned(checks=["transfer/*", pattern])
     assert f"--check {pattern!r} is unknown" in str(caught.value)
     assert ("did you mean 'transfer/completion'?" in str(caught.value)) == ("com" in pattern)
+
+
+def test_deployments_of_every_connector_that_share_a_reference_follow_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shapes = {
+        "plain": PAIR,
+        "sides": Shape("sides", decode_args=("--y",)),
+        "late": Shape("a", args=("--z",)),
+        "own": Shape("b", args=("--x",)),
+        "own-too": Shape("c", args=("--x",), decode_args=("--y",)),
+    }
+    monkeypatch.setattr(registry, "_CHECKS", {})
+    for name, shape in shapes.items():
+
+        def holds(case: object) -> None:
+            """It holds."""
+
+        check(name, feature="streaming", shape=shape)(holds)
+    cells = planned(connectors=["nixl", "example"])
+    references = [key for key, _ in groupby(cell.key.reference for cell in cells)]
+    assert len(references) == len(set(references)) == 3
+    assert [(cell.profile.name, cell.check.id) for cell in cells] == [
+        *(("nixl", "plain"), ("nixl", "sides"), ("example", "plain"), ("example", "sides")),
+        *(("nixl", "own"), ("nixl", "own-too"), ("example", "own"), ("example", "own-too")),
+        *(("nixl", "late"), ("example", "late")),
+    ]

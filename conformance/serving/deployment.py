@@ -9,14 +9,24 @@ from conformance.damage import Damage
 from conformance.placeholders import Leased
 from conformance.serving.daemon import DaemonProcess
 from conformance.serving.leases import Leases
+from conformance.serving.served import ServerRole
 from conformance.serving.server import Server
 
 
 @dataclass(frozen=True)
-class Shape:
-    """A topology: how many instances of each side, and what they are started with beyond.
+class Extra:
+    """What a server is started with beyond the ordinary: arguments and environment."""
 
-    ``label`` is short and for people, such as ``2P2D``; the ordinary pair has none.
+    args: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many instances of each side, and what servers are started with beyond the ordinary.
+
+    ``label`` is short and for people, such as ``2P2D``; the ordinary pair has none. ``args`` and
+    ``env`` are for every server, the reference included; the other arguments are for one role.
     """
 
     label: str = ""
@@ -24,11 +34,27 @@ class Shape:
     decodes: int = 1
     prefill_args: tuple[str, ...] = ()
     decode_args: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    reference_args: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+
+    def extra(self, role: ServerRole) -> Extra:
+        """What the servers of a role get."""
+        own = {
+            "prefill": self.prefill_args,
+            "decode": self.decode_args,
+            "reference": self.reference_args,
+        }
+        return Extra((*self.args, *own.get(role, ())), self.env)
 
 
 PAIR = Shape()
 # One server, to hear what the engine says of a connector that does not claim this platform.
 TRIAL = Shape("trial", prefills=1, decodes=0)
+
+
+# Shapes whose reference is started alike share it, whatever they are called.
+ReferenceKey = tuple[str, Extra]
 
 
 @dataclass(frozen=True)
@@ -44,6 +70,11 @@ class Key:
         """For people, such as ``nixl × tiny-llama × 2P2D``."""
         parts = [self.connector or "reference", self.model, self.shape.label]
         return " × ".join(filter(None, parts))
+
+    @property
+    def reference(self) -> ReferenceKey:
+        """The reference that this deployment is compared with."""
+        return self.model, self.shape.extra("reference")
 
 
 @dataclass

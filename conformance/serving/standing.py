@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from conformance.attachment import Attachment
 from conformance.errors import UsageError
 from conformance.serving.attached import ServerFacts, look_at, must_answer, must_count
+from conformance.serving.command import MAX_MODEL_LEN
 from conformance.serving.engine import Engines, Installation
-from conformance.serving.launcher import MAX_MODEL_LEN
 
 NOT_KNOWN = "not known"
 
