@@ -222,7 +222,7 @@ class Profile(_Model):
     settle: Settle | None = None
     causality: Causality = Field(default=_OF_CHILDREN)
     tries: tuple[str, ...] = ()
-    topologies: tuple[Literal["2P2D", "P64-D128", "P128-D64"], ...] = ()
+    topologies: tuple[Literal["2P2D", "P64-D128", "P128-D64", "TP2-TP1"], ...] = ()
     shims: tuple[Shim, ...] = ()
     packages: tuple[str, ...] = ()
     platforms: tuple[Platform, ...]

@@ -1,7 +1,8 @@
 """Topologies: more than one instance of a side, and sides that differ.
 
 Ids, ports and block tables that are right for one pair may be another's when there are two
-(vllm#42019); block sizes that differ make decode map one block onto several (nixl, vLLM 0.32.0).
+(vllm#42019); block sizes that differ make decode map one block onto several (nixl, vLLM 0.32.0);
+with more ranks on prefill, each rank of decode reads the heads of several (vllm#43523).
 """
 
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from conformance.serving.deployment import Shape
 TWO_BY_TWO = Shape("2P2D", prefills=2, decodes=2)
 SMALLER_ON_P = Shape("P64-D128", prefill_args=("--block-size", "64"))
 SMALLER_ON_D = Shape("P128-D64", decode_args=("--block-size", "64"))
+WIDER_PREFILL = Shape("TP2-TP1", prefill_args=("--tensor-parallel-size", "2"))
 
 
 def _claimed(shape: Shape) -> Callable[[Profile], bool]:
@@ -58,6 +60,19 @@ def test_smaller_blocks_on_prefill(case: Case) -> None:
 def test_smaller_blocks_on_decode(case: Case) -> None:
     """Prefill with blocks of 128 tokens and decode with blocks of 64 transfer, with parity."""
     _prove_over_blocks(case)
+
+
+@check(
+    "topology/tensor-parallel/TP2-TP1",
+    feature="topology",
+    level="extended",
+    shape=WIDER_PREFILL,
+    applies=_claimed(WIDER_PREFILL),
+)
+def test_more_ranks_on_prefill(case: Case) -> None:
+    """Prefill on two tensor-parallel ranks and decode on one transfer, with parity."""
+    length = 2 * case.block + 5
+    case.prove(_completion(case, f"of {length} tokens from two ranks to one", length))
 
 
 def _prove_over_blocks(case: Case) -> None:
