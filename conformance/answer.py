@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+from conformance import dialects
+from conformance.endpoints import Endpoint
+from conformance.scores import scores_of
 
 Json = dict[str, Any]
 _Part = TypeVar("_Part")
 REFERENCE = "the reference"
+_BODIES: dict[Endpoint, Callable[[Json], Json]] = {
+    "responses": dialects.response,
+    "messages": dialects.message,
+}
+_EVENTS: dict[Endpoint, Callable[[Sequence[Json]], Json]] = {
+    "responses": dialects.response_events,
+    "messages": dialects.message_events,
+}
 
 
 @dataclass(frozen=True)
@@ -19,7 +30,8 @@ class Answer:
     ``logprobs`` and ``margins`` run parallel to ``token_ids``, in nats; a margin is the gap
     between the two likeliest tokens, infinite where the server gave only one. ``seconds``: ids of
     the second likeliest, -1 where the server did not name it by its id. ``given_by``: who answered,
-    where that answer is what another's has to equal.
+    where that answer is what another's has to equal. ``usage`` has the names of chat completions
+    for every endpoint. ``text_only``: the endpoint gives neither token ids nor scores.
     """
 
     text: str
@@ -33,58 +45,100 @@ class Answer:
     raw: Json = field(default_factory=dict, repr=False)
     seconds: tuple[int, ...] = ()
     given_by: str = REFERENCE
+    text_only: bool = False
 
     @property
     def prompt_tokens(self) -> int:
         """Prompt length as the server counts it."""
         return int(self.usage.get("prompt_tokens") or len(self.prompt_token_ids))
 
+    @property
+    def completion_tokens(self) -> int:
+        """Tokens of the answer as the server counts them."""
+        return int(self.usage.get("completion_tokens") or 0)
+
+    @property
+    def cached_tokens(self) -> int | None:
+        """Prompt tokens found in a cache; ``None`` where the server does not tell."""
+        found = (self.usage.get("prompt_tokens_details") or {}).get("cached_tokens")
+        return None if found is None else int(found)
+
 
 @dataclass(frozen=True)
 class Transcript:
-    """A streamed answer as it came over the wire: the events, and whether ``[DONE]`` ended it."""
+    """A streamed answer as it came over the wire: the events, and whether the last one ended it.
+
+    ``endpoint``: whose events they are. ``after_done``: events after the one that ends a stream.
+    """
 
     events: tuple[Json, ...]
     done: bool
     after_done: int = 0
+    endpoint: Endpoint = "completions"
 
     @property
     def choice_events(self) -> list[Json]:
-        """The events that carry a piece of the first choice."""
+        """The events that carry a piece of a choice."""
         return [event for event in self.events if event.get("choices")]
 
-    def answer(self) -> Answer:
-        """The answer that the pieces add up to."""
-        pieces = [event["choices"][0] for event in self.choice_events]
-        scores = [_scores(piece.get("logprobs")) for piece in pieces]
+    @property
+    def usages(self) -> list[Json]:
+        """Every usage that was told, in order."""
+        return [event["usage"] for event in self.events if event.get("usage")]
+
+    def answer(self, index: int = 0) -> Answer:
+        """The answer that the pieces of a choice add up to."""
+        if self.endpoint in _EVENTS:
+            return Answer(**_EVENTS[self.endpoint](self.events))
+        pieces = self._pieces(index)
+        scores = [scores_of(piece.get("logprobs")) for piece in pieces]
         ids = [list(piece.get("token_ids") or ()) for piece in pieces]
         reasons = [piece["finish_reason"] for piece in pieces if piece.get("finish_reason")]
-        usages = [event["usage"] for event in self.events if event.get("usage")]
         return Answer(
             text="".join(map(_piece_text, pieces)),
             token_ids=tuple(token for part in ids for token in part),
             logprobs=_join(chosen for chosen, _, _ in scores),
             margins=_join(margins for _, margins, _ in scores),
             finish_reason=reasons[-1] if reasons else None,
-            prompt_token_ids=self._prompt_token_ids(),
-            usage=usages[-1] if usages else {},
+            prompt_token_ids=self._prompt_token_ids(pieces),
+            usage=self.usages[-1] if self.usages else {},
             seconds=_join(seconds for _, _, seconds in scores),
         )
 
-    def _prompt_token_ids(self) -> tuple[int, ...]:
-        for event in self.events:
-            ids = event.get("prompt_token_ids")
-            if not ids and event.get("choices"):
-                ids = event["choices"][0].get("prompt_token_ids")
-            if ids:
-                return tuple(ids)
-        return ()
+    def answers(self) -> list[Answer]:
+        """The answers of all choices, in the order of their indexes."""
+        choices = [c.get("index", 0) for event in self.choice_events for c in event["choices"]]
+        return [self.answer(index) for index in sorted(set(choices))]
+
+    def _pieces(self, index: int) -> list[Json]:
+        return [
+            choice
+            for event in self.choice_events
+            for choice in event["choices"]
+            if choice.get("index", 0) == index
+        ]
+
+    def _prompt_token_ids(self, pieces: list[Json]) -> tuple[int, ...]:
+        given = [event.get("prompt_token_ids") for event in self.events]
+        given += [piece.get("prompt_token_ids") for piece in pieces]
+        return tuple(next((ids for ids in given if ids), ()))
 
 
-def from_response(body: Json) -> Answer:
-    """From an unstreamed completions or chat completions body."""
-    choice = body["choices"][0]
-    logprobs, margins, seconds = _scores(choice.get("logprobs"))
+def from_response(body: Json, endpoint: Endpoint = "completions") -> Answer:
+    """From an unstreamed body; its first choice where it has several."""
+    if endpoint in _BODIES:
+        return Answer(**_BODIES[endpoint](body))
+    return _from_choice(body, body["choices"][0])
+
+
+def all_answers(body: Json) -> list[Answer]:
+    """From every choice of an unstreamed body, in the order of their indexes; usage is of all."""
+    choices = sorted(body["choices"], key=lambda choice: int(choice.get("index", 0)))
+    return [_from_choice(body, choice) for choice in choices]
+
+
+def _from_choice(body: Json, choice: Json) -> Answer:
+    logprobs, margins, seconds = scores_of(choice.get("logprobs"))
     prompt_ids = body.get("prompt_token_ids") or choice.get("prompt_token_ids") or ()
     return Answer(
         text=_message_text(choice),
@@ -108,40 +162,6 @@ def _message_text(choice: Json) -> str:
 def _piece_text(piece: Json) -> str:
     delta = piece.get("delta")
     return (delta.get("content") if delta is not None else piece.get("text")) or ""
-
-
-def _scores(
-    block: Json | None,
-) -> tuple[tuple[float, ...], tuple[float, ...], tuple[int, ...]]:
-    """Log-probabilities, margins and runners-up from either endpoint's ``logprobs`` block."""
-    if not block:
-        return (), (), ()
-    if block.get("content") is not None:
-        items = block["content"]
-        chosen = tuple(item["logprob"] for item in items)
-        tops = [
-            [(top["logprob"], str(top.get("token"))) for top in item.get("top_logprobs") or ()]
-            for item in items
-        ]
-    else:
-        chosen = tuple(value or 0.0 for value in block.get("token_logprobs") or ())
-        tops = [
-            [(value, name) for name, value in (top or {}).items()]
-            for top in block.get("top_logprobs") or ()
-        ]
-    ranked = [sorted(top, key=lambda pair: pair[0], reverse=True) for top in tops]
-    return chosen, tuple(map(_margin, ranked)), tuple(map(_second, ranked))
-
-
-def _margin(ranked: list[tuple[float, str]]) -> float:
-    return ranked[0][0] - ranked[1][0] if len(ranked) > 1 else math.inf
-
-
-def _second(ranked: list[tuple[float, str]]) -> int:
-    """Its id, as named with ``return_tokens_as_token_ids``."""
-    name = ranked[1][1] if len(ranked) > 1 else ""
-    number = name.removeprefix("token_id:")
-    return int(number) if number != name and number.isdigit() else -1
 
 
 def _join(parts: Iterable[tuple[_Part, ...]]) -> tuple[_Part, ...]:

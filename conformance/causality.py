@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from conformance.answer import Answer
 from conformance.client import Body
+from conformance.endpoints import with_ids
 from conformance.evidence import Outcome, Rung, Step
 from conformance.handoffs import NOTHING, Handed
 from conformance.metrics import Meter, TokenSources
@@ -16,6 +17,10 @@ from conformance.parity import compare
 
 VARIANT = 2
 OUT_OF_REACH = "the store of a pair that was running already is not the suite's to touch"
+NO_DONOR = (
+    "the connector joins the legs by their endpoint's request id, and this endpoint cannot be "
+    "asked for the KV of given token ids"
+)
 Figures = dict[str, object]
 
 
@@ -65,22 +70,34 @@ def _swapped(pair: Pair, ask: Ask, body: Body, clean: Answer) -> Step:
     Decode computes the last token itself, so if it holds the donor's KV of all the others it
     must go on exactly as the donor does.
     """
-    donor = pair.prompts.sibling(list(clean.prompt_token_ids), ask.subject, "donor")
+    ids = list(clean.prompt_token_ids) or pair.decode.rendered(body["messages"])
+    donor = pair.prompts.sibling(ids, ask.subject, "donor")
     handed = _donated(pair, ask, body, donor)
+    if handed is None:
+        return _step(Outcome.NOT_APPLICABLE, NO_DONOR, {"excuse": True})
     if ask.reuse_ids:
         handed = handed.with_ids(clean.prompt_token_ids)
     answer, _ = pair.decode_leg(ask.endpoint, body, handed)
     figures: Figures = {"donor_tokens": len(donor)}
-    if ask.endpoint == "completions":
-        donated = pair.expected("completions", {**body, "prompt": donor})
-        figures["follows_donor"] = compare(donated, answer, pair.model.dtype).equal
+    donated = with_ids(ask.endpoint, body, donor)
+    if donated:
+        expected = pair.expected(ask.endpoint, donated)
+        figures["follows_donor"] = compare(expected, answer, pair.model.dtype).equal
     return _changed(pair, clean, answer, figures, "another prompt's KV")
 
 
-def _donated(pair: Pair, ask: Ask, body: Body, donor: list[int]) -> Handed:
-    """What decode would be given for the donor's prompt."""
-    if ask.endpoint == "completions" or not pair.handoff(pair.place).same_request_id:
+def _donated(pair: Pair, ask: Ask, body: Body, donor: list[int]) -> Handed | None:
+    """What decode would be given for the donor's prompt; ``None`` where P cannot be asked for it.
+
+    Legs that are joined by vLLM's request id have to go to the same endpoint.
+    """
+    if not pair.handoff(pair.place).same_request_id:
         return pair.prefill_leg("completions", completion(donor, max_tokens=1))[1]
+    donated = with_ids(ask.endpoint, body, donor)
+    if donated:
+        return pair.prefill_leg(ask.endpoint, donated)[1]
+    if ask.endpoint == "responses":  # passes no ids on (vLLM 0.32.0, openai/responses/serving.py)
+        return None
     return pair.prefill_leg(ask.endpoint, body, ids=donor)[1]
 
 

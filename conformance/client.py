@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import httpx
 import openai
@@ -14,13 +13,15 @@ import openai
 from conformance.answer import Answer, Transcript, from_response
 from conformance.clock import RunClock
 from conformance.crashes import CrashLedger, fingerprint
+from conformance.endpoints import Body, Endpoint, path_of, requests_in, with_id
 from conformance.errors import CheckFailed, EnvironmentProblem, ServerDied
+from conformance.events import read_events
 from conformance.metrics import Counters
 from conformance.serving.served import Served
 from conformance.transport import tls
 
-Endpoint = Literal["completions", "chat/completions"]
-Body = dict[str, Any]
+__all__ = ["Body", "Client", "Endpoint", "Headers", "Rejected"]
+
 Headers = dict[str, str]
 
 # A healthy answer takes seconds even on two cores; longer is a hang.
@@ -73,49 +74,56 @@ class Client:
         return self.server.counters()
 
     def ask(self, endpoint: Endpoint, body: Body, headers: Headers | None = None) -> Answer:
-        """An unstreamed answer, through the ``openai`` client.
+        """An unstreamed answer, of completions and chat through the ``openai`` client.
 
         Raises :class:`Rejected` for an HTTP error, :class:`ServerDied` with the root cause
         when the server ends, :class:`CheckFailed` when no answer comes.
         """
         request = self._admit(endpoint, body)
-        rest = {key: value for key, value in body.items() if key not in ("prompt", "messages")}
         try:
             with self.clock.span("request"):
-                found = self._create(endpoint, body, rest, headers)
-            self.count(1)
+                found = self._asked(request, endpoint, body, headers)
+            self.count(requests_in(endpoint, body))
         except openai.APIStatusError as problem:
             raise self._rejected(request, problem.status_code, problem.body) from problem
-        except openai.APIConnectionError as problem:
+        except (openai.APIConnectionError, httpx.TransportError) as problem:
             raise self._lost(request, problem) from problem
-        return from_response(found.model_dump())
+        return from_response(found, endpoint)
 
-    def _create(self, endpoint: Endpoint, body: Body, rest: Body, headers: Headers | None) -> Any:
+    def _asked(self, request: str, endpoint: Endpoint, body: Body, headers: Headers | None) -> Body:
+        rest = {key: value for key, value in body.items() if key not in ("prompt", "messages")}
         extra: dict[str, Any] = {
             "model": self.server.model,
             "extra_body": rest,
             "extra_headers": self._headers(headers),
         }
         if endpoint == "completions":
-            return self._openai.completions.create(prompt=body["prompt"], **extra)
-        return self._openai.chat.completions.create(messages=body["messages"], **extra)
+            made = self._openai.completions.create(prompt=body["prompt"], **extra)
+            return cast("Body", made.model_dump())
+        if endpoint == "chat/completions":
+            chatted = self._openai.chat.completions.create(messages=body["messages"], **extra)
+            return cast("Body", chatted.model_dump())
+        response = self._post(endpoint, body, headers)
+        if response.status_code >= 400:
+            raise self._rejected(request, response.status_code, _body_of(response))
+        return cast("Body", response.json())
 
     def stream(self, endpoint: Endpoint, body: Body, headers: Headers | None = None) -> Transcript:
         """A streamed answer, event by event as it came over the wire. Raises as :meth:`ask`."""
         request = self._admit(endpoint, body)
-        whole = {"model": self.server.model, **body, "stream": True}
+        whole = {**self._whole(endpoint, body, headers), "stream": True}
         try:
             with (
                 self.clock.span("request"),
                 self._http.stream(
-                    "POST", f"/v1/{endpoint}", json=whole, headers=self._headers(headers)
+                    "POST", path_of(endpoint), json=whole, headers=self._headers(headers)
                 ) as response,
             ):
                 if response.status_code >= 400:
                     response.read()
                     raise self._rejected(request, response.status_code, _body_of(response))
-                found = _read_events(response.iter_lines())
-            self.count(1)
+                found = read_events(response.iter_lines(), endpoint)
+            self.count(requests_in(endpoint, body))
             return found
         except httpx.TransportError as problem:
             raise self._lost(request, problem) from problem
@@ -125,23 +133,43 @@ class Client:
     ) -> httpx.Response:
         """A request exactly as given, for bodies no typed client would send; any status."""
         request = self._admit(endpoint, body)
-        whole = {"model": self.server.model, **body}
         try:
             with self.clock.span("request"):
-                found = self._http.post(
-                    f"/v1/{endpoint}", json=whole, headers=self._headers(headers)
-                )
-            self.count(found.status_code < 400)
+                found = self._post(endpoint, body, headers)
+            if found.status_code < 400:
+                self.count(requests_in(endpoint, body))
             return found
         except httpx.TransportError as problem:
             raise self._lost(request, problem) from problem
+
+    def _post(self, endpoint: Endpoint, body: Body, headers: Headers | None) -> httpx.Response:
+        whole = self._whole(endpoint, body, headers)
+        return self._http.post(path_of(endpoint), json=whole, headers=self._headers(headers))
+
+    def _whole(self, endpoint: Endpoint, body: Body, headers: Headers | None) -> Body:
+        return {"model": self.server.model, **with_id(endpoint, body, headers or {})}
+
+    def page(self, path: str) -> httpx.Response:
+        """What a GET of a page such as ``/metrics`` gives, whatever its status."""
+        try:
+            with self.clock.span("request"):
+                return self._http.get(path, headers=self._headers())
+        except httpx.TransportError as problem:
+            raise self._lost(path, problem) from problem
+
+    def rendered(self, messages: list[Body]) -> list[int]:
+        """Token ids of a chat's prompt, by the server's own template. Raises as below."""
+        return self._tokens({"messages": messages})
 
     def tokenize(self, text: str) -> list[int]:
         """Token ids of a text, by the server's own tokenizer, without special tokens.
 
         Raises :class:`EnvironmentProblem`.
         """
-        body = {"model": self.server.model, "prompt": text, "add_special_tokens": False}
+        return self._tokens({"prompt": text, "add_special_tokens": False})
+
+    def _tokens(self, what: Body) -> list[int]:
+        body = {"model": self.server.model, **what}
         try:
             with self.clock.span("request"):
                 answer = self._http.post("/tokenize", json=body, headers=self._headers())
@@ -193,22 +221,6 @@ class Client:
         cause = self.server.root_cause()
         self.ledger.record(request, cause.line)
         return ServerDied(f"the {self.server.role} server died: {cause.line}", cause.excerpt)
-
-
-def _read_events(lines: Iterator[str]) -> Transcript:
-    events: list[Body] = []
-    done, after_done = False, 0
-    for line in lines:
-        if not line.startswith("data:"):
-            continue
-        payload = line.removeprefix("data:").strip()
-        if done:
-            after_done += 1
-        elif payload == "[DONE]":
-            done = True
-        else:
-            events.append(json.loads(payload))
-    return Transcript(tuple(events), done, after_done)
 
 
 def _body_of(response: httpx.Response) -> Any:

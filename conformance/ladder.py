@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from conformance.answer import REFERENCE, Answer, Transcript
+from conformance.bodies import shortest
 from conformance.causality import OUT_OF_REACH, causality
-from conformance.client import Body
 from conformance.evidence import Outcome, Proof, Rung, Step
 from conformance.metrics import Meter, TokenSources
 from conformance.pair import Ask, Exchange, Legs, Pair
@@ -129,7 +129,7 @@ def parity(expected: Answer, seen: Answer, dtype: str) -> Step:
 def control(pair: Pair, ask: Ask) -> Step:
     """Step 5: without the handoff, the same decode server computes everything itself."""
     meter = Meter.on(pair.decode)
-    answer, _ = pair.decode_leg(ask.endpoint, _shortest(ask.body(CONTROL)))
+    answer, _ = pair.decode_leg(ask.endpoint, shortest(ask.endpoint, ask.body(CONTROL)))
     sources = TokenSources.of(meter.delta())
     figures: dict[str, object] = {"prompt_tokens": answer.prompt_tokens, **vars(sources)}
     if sources.local_compute == answer.prompt_tokens:
@@ -172,10 +172,6 @@ def _label(record: Movement) -> str:
     what = record.metric or f"{record.unit} in {record.files}"
     what += "".join(f" {name}={value}" for name, value in record.labels.items())
     return f"{what} ({record.side})"
-
-
-def _shortest(body: Body) -> Body:
-    return {**{k: v for k, v in body.items() if k != "min_tokens"}, "max_tokens": 1}
 
 
 def _step(name: Rung, outcome: Outcome, summary: str, figures: dict[str, object]) -> Step:

@@ -25,7 +25,8 @@ class Comparison:
     ``compared``: tokens that were compared; ``first_difference``: index of the first token that
     differs; ``near_tie``: whether the reference's margin there is within the tolerance, and the
     token seen is its second likeliest;
-    ``max_logprob_gap``: over the tokens before it, in nats.
+    ``max_logprob_gap``: over the tokens before it, in nats. ``unit``: what was compared one by one,
+    characters where the endpoint gives text alone.
     """
 
     compared: int
@@ -35,6 +36,7 @@ class Comparison:
     tolerance: float
     lengths: tuple[int, int]
     scored: bool = True
+    unit: str = "token"
 
     @property
     def equal(self) -> bool:
@@ -51,21 +53,24 @@ class Comparison:
     def describe(self) -> str:
         """One phrase for a person."""
         gap = f"log-probabilities within {self.max_logprob_gap:.2g} nat"
+        scores = f", {gap}" if self.unit == "token" else ""
         if self.compared == 0:
-            return "nothing to compare: one of the answers has no token ids"
+            missing = "token ids" if scores else "text"
+            return f"nothing to compare: one of the answers has no {missing}"
         if not self.scored:
             return "log-probabilities are missing from the answer"
         if self.first_difference is None and self.lengths[0] == self.lengths[1]:
-            return f"{self.compared} tokens equal, {gap}"
+            return f"{self.compared} {self.unit}s equal{scores}"
         if self.first_difference is None:
-            return f"{self.lengths[1]} tokens, but should be {self.lengths[0]}"
+            return f"{self.lengths[1]} {self.unit}s, but should be {self.lengths[0]}"
         kind = "near-tie" if self.near_tie else "difference"
-        return f"{kind} at token {self.first_difference} of {self.lengths[0]}, before it {gap}"
+        at = f"{kind} at {self.unit} {self.first_difference} of {self.lengths[0]}"
+        return f"{at}, before it {gap}" if scores else at
 
     def figures(self) -> dict[str, object]:
         """For the report."""
         return {
-            "compared_tokens": self.compared,
+            f"compared_{self.unit}s": self.compared,
             "first_difference": self.first_difference,
             "near_tie": self.near_tie,
             "max_logprob_gap_nat": round(self.max_logprob_gap, 7),
@@ -74,9 +79,17 @@ class Comparison:
 
 
 def compare(reference: Answer, seen: Answer, dtype: str) -> Comparison:
-    """Compare an answer with the reference's, both with token ids and log-probabilities."""
+    """Compare an answer with the reference's, both with token ids and log-probabilities.
+
+    Where the endpoint gives neither (``/v1/messages``), the text is all there is, and nothing
+    tells a near-tie.
+    """
     tolerance = TOLERANCE.get(dtype, TOLERANCE["auto"])
-    pairs = list(zip(reference.token_ids, seen.token_ids, strict=False))
+    textual = reference.text_only and seen.text_only
+    wanted, found = (
+        (reference.text, seen.text) if textual else (reference.token_ids, seen.token_ids)
+    )
+    pairs = list(zip(wanted, found, strict=False))
     first = next((i for i, (want, got) in enumerate(pairs) if want != got), None)
     upto = len(pairs) if first is None else first
     scores = list(zip(reference.logprobs[:upto], seen.logprobs[:upto], strict=False))
@@ -88,8 +101,9 @@ def compare(reference: Answer, seen: Answer, dtype: str) -> Comparison:
         # max() would drop a NaN that is not first.
         max_logprob_gap=math.nan if any(map(math.isnan, gaps)) else max(gaps, default=0.0),
         tolerance=tolerance,
-        lengths=(len(reference.token_ids), len(seen.token_ids)),
+        lengths=(len(wanted), len(found)),
         scored=len(scores) >= min(upto, len(reference.logprobs)),
+        unit="character" if textual else "token",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from conformance.client import Body, Client
+from conformance.endpoints import requests_in
 from conformance.errors import NotHere, Unsettled
 from conformance.pair import Ask, Exchange, Legs, Pair
 
@@ -51,7 +52,7 @@ class RoutedPair(Pair):
                 server.uncertain = True
             raise
         for server in servers:
-            server.count(1)
+            server.count(requests_in(ask.endpoint, body))
         return legs
 
     def exchange(self, ask: Ask, *bodies: Body) -> Exchange:
