@@ -17,6 +17,8 @@ STRUCTURED_OUTPUTS = {"backend": "xgrammar", "disable_any_whitespace": True}
 # Changes only answers to requests with tools (vLLM refuses tool_choice "auto" without it). The
 # format of this parser is JSON between two tags, which needs nothing of a model.
 TOOL_CALLS = ("--enable-auto-tool-choice", "--tool-call-parser", "hermes")
+# Adds /inference/v1/generate, token-in/token-out, which answers 403 without it (0.32.0).
+SCALE_OUT = "--enable-scale-out"
 
 _ENV = {
     "VLLM_NO_USAGE_STATS": "1",
@@ -39,6 +41,7 @@ def command(engine: Installation, model: Model, spot: Placement) -> list[str]:
         *("--enforce-eager", "--enable-prompt-tokens-details"),
         *("--structured-outputs-config", json.dumps(STRUCTURED_OUTPUTS)),
         *TOOL_CALLS,
+        SCALE_OUT,
         *spot.args,
     ]
 
