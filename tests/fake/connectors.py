@@ -34,6 +34,11 @@ class NoConnector:
         """KV that a decode server comes for."""
         return None
 
+    @property
+    def usage(self) -> float:
+        """The part of the KV cache that waits for decode servers."""
+        return 0.0
+
 
 class Nixl(NoConnector):
     """Prefill keeps the KV under the request's id; decode fetches it, all of it."""
@@ -68,6 +73,10 @@ class Nixl(NoConnector):
 
     def kept(self, request: str) -> list[int] | None:
         return self._kept.pop(request, None)
+
+    @property
+    def usage(self) -> float:
+        return len(self._kept) / 1000
 
 
 class Example(NoConnector):

@@ -34,7 +34,7 @@ class Counters:
         with self._lock:
             self._running -= 1
             self._sources.update(done.sources)
-            self._finished[done.reason] += 1
+            self._finished[done.reason] += done.requests
             self._moved += done.moved
             self._moves += done.moved > 0
             self._looked_up += done.looked_up
@@ -45,10 +45,10 @@ class Counters:
         with self._lock:
             self._finished["length"] += 1
 
-    def text(self) -> str:
-        """The page."""
+    def text(self, usage: float = 0.0) -> str:
+        """The page; ``usage``: the part of the KV cache that is in use."""
         with self._lock:
-            return self._page()
+            return f"{self._page()}vllm:kv_cache_usage_perc{{{self._label}}} {usage}\n"
 
     def _page(self) -> str:
         label = self._label

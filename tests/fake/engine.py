@@ -6,24 +6,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fake import model
+from fake import model, sampling
 from fake.connectors import NoConnector, Params
 from fake.faults import Faults
-from fake.grammar import constrained_text
 from fake.model import BLOCK, KV_LIMIT, Token
+from fake.sampling import Drawn
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A request that has left the engine."""
+    """A request that has left the engine. ``requests``: what the engine counts it as."""
 
-    tokens: list[Token]
-    reason: str
+    choices: list[Drawn]
     sources: dict[str, int]
     moved: int
     params: Params
     looked_up: int = 0
     failed: int = 0
+    requests: int = 1
+    prompt_scores: list[dict[str, Any] | None] | None = None
+    few_tops: bool = False
+
+    @property
+    def tokens(self) -> list[Token]:
+        """Of the first choice."""
+        return self.choices[0].tokens
+
+    @property
+    def reason(self) -> str:
+        """Of the first choice."""
+        return self.choices[0].reason
 
 
 @dataclass
@@ -37,11 +49,12 @@ class Engine:
         self, request: str, ids: list[int], body: dict[str, Any], faults: Faults
     ) -> Finished:
         """Prefill by what is cached, handed over or computed; then answer."""
-        params = body.get("kv_transfer_params") or {}
-        salt = body.get("cache_salt") or ""
-        cached = self._cached(salt, ids)
+        params = _params(body)
+        salt = "" if "no_salt" in faults else body.get("cache_salt") or ""
+        scored = _scores_prompt(body)
+        cached = [] if scored else self._cached(salt, ids)
         loaded, moved = self._load(ids, params, faults)
-        if len(loaded) <= len(cached):
+        if len(loaded) <= len(cached) or (scored and "scores_hits" not in faults):
             loaded, moved = [], 0
         held = cached + loaded[len(cached) :]
         kv = model.extend_kv(held[: len(ids) - 1], ids)
@@ -49,16 +62,21 @@ class Engine:
             kv = model.extend_kv([], ids)
         self._remember(salt, ids, kv)
         returned = self.connector.save(request, ids, kv, params)
-        tokens, reason = _answer(kv[:-1], ids[-1], body, faults)
+        choices = sampling.choices(kv[:-1], ids, body, faults)
+        if "no_params_on_stop" in faults and choices[0].reason == "stop":
+            returned = {}
+        sources = {
+            "local_cache_hit": len(cached),
+            "external_kv_transfer": max(len(loaded) - len(cached), 0)
+            - ("miscount" in faults and bool(loaded)),
+            "local_compute": len(ids) - len(held),
+        }
         return Finished(
-            tokens=tokens,
-            reason=reason,
-            sources={
-                "local_cache_hit": len(cached),
-                "external_kv_transfer": max(len(loaded) - len(cached), 0)
-                - ("miscount" in faults and bool(loaded)),
-                "local_compute": len(ids) - len(held),
-            },
+            choices=choices,
+            sources={name: amount * len(choices) for name, amount in sources.items()},
+            requests=_requests(body, choices),
+            prompt_scores=_prompt_scores(kv, ids, len(loaded)) if scored else None,
+            few_tops="few_tops" in faults,
             moved=0 if "no_bytes" in faults else moved,
             looked_up=len(ids) - len(cached) if self.connector.looks_up else 0,
             failed=int("fail_fetch" in faults and bool(params.get("do_remote_prefill"))),
@@ -89,16 +107,30 @@ class Engine:
             self._cache.setdefault((salt, tuple(ids[:end])), kv[:end])
 
 
-def _answer(
-    kv: list[int], last: int, body: dict[str, Any], faults: Faults
-) -> tuple[list[Token], str]:
-    limit = body.get("max_completion_tokens") or body.get("max_tokens") or 16
-    if "empty_text" in faults:
-        return [], "stop"
-    if "constant" in faults:
-        kv, last = [], 0
-    text = constrained_text(body, model.state_of(kv, last))
-    if text is None:
-        return model.answer(kv, last, limit), "length"
-    tokens = model.spell(kv, last, text)
-    return tokens[:limit], "stop" if len(tokens) <= limit else "length"
+def _params(body: dict[str, Any]) -> Params:
+    """What reaches the connector; beam search asks the engine anew, without them."""
+    return {} if body.get("use_beam_search") else body.get("kv_transfer_params") or {}
+
+
+def _requests(body: dict[str, Any], choices: list[Drawn]) -> int:
+    """Every sequence is one; beam search is one for each beam at each step."""
+    if not body.get("use_beam_search"):
+        return len(choices)
+    return 1 + len(choices) * (len(choices[0].tokens) - 1)
+
+
+def _scores_prompt(body: dict[str, Any]) -> bool:
+    """Whether every prompt token has to be computed, since its log-probability is wanted."""
+    wanted = body.get("prompt_logprobs")
+    if wanted is None and body.get("echo"):
+        wanted = body.get("top_logprobs" if "messages" in body else "logprobs")
+    return wanted is not None
+
+
+def _prompt_scores(kv: Sequence[int], ids: Sequence[int], held: int) -> list[dict[str, Any] | None]:
+    """By token id; junk where KV was loaded, since nothing was computed there."""
+    scores: list[dict[str, Any] | None] = [None]
+    for at in range(1, len(ids)):
+        value = 0.0 if at < held else -0.1 - model.number("prompt", kv[at - 1], ids[at]) % 900 / 100
+        scores.append({str(ids[at]): {"logprob": value, "rank": 1, "decoded_token": "?"}})
+    return scores

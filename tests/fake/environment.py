@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+
+from fake.sampling import EOS
 
 HERE = Path(__file__).parent
 SITE = HERE / "site"
@@ -29,6 +32,7 @@ def server_python(folder: Path, without: Sequence[str] = ()) -> Path:
 
 
 def model_folder(folder: Path) -> Path:
-    """A folder to be given as ``--model``: nothing is read from it."""
+    """A folder to be given as ``--model``: the suite reads its end-of-sequence token alone."""
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps({"eos_token_id": EOS}))
     return folder

@@ -36,9 +36,30 @@ KNOWN = {
     "empty_text": "answers without a token",
     "constant": "the same answer to everything",
     "no_done": "streams without [DONE]",
+    "forgets_prompt": "penalties do not count the prompt's tokens",
+    "counts_first": "penalties count the first token as if it had been said before",
+    "no_params_on_stop": "nothing is handed over by a request that ends with reason stop",
+    "same_choices": "every choice is the first one",
+    "one_beam": "beam search finds one beam, as often as it was asked for",
+    "best_of": "best_of is an HTTP 500",
+    "few_tops": "one of the likeliest tokens is missing from log-probabilities",
+    "scores_hits": "log-probabilities of prompt tokens that were not computed are junk",
+    "no_salt": "the prefix cache knows no cache_salt",
+    "no_messages": "a chat with token ids needs no messages",
+    "lax_ids": "token ids are taken as they are, and messages instead where they cannot be",
+    "renders": "token ids are ignored, messages rendered",
+    "echo_ids": "token ids are taken though messages are to be echoed",
+    "ids_in_completions": "a completion's prompt is ignored where there are token ids",
+    "takes_long": "prompts longer than the context are answered",
     "registers_more": "the engine registers a connector that nobody knows",
     "spawn_children": "a grandchild in its own session, and a mapped file in /dev/shm",
 }
+# Fields of the request that a server may be deaf to.
+FIELDS = (
+    *("seed", "logit_bias", "bad_words", "allowed_token_ids", "min_tokens", "stop"),
+    *("stop_token_ids", "include_stop_str_in_output", "ignore_eos", "n", "echo", "top_p"),
+)
+KNOWN |= {f"drop_{name}": f"{name} is ignored" for name in FIELDS}
 ROLES = ("prefill", "decode", "reference")
 VARIABLE = "FAKE_VLLM_FAULT"
 # A folder in which servers count their starts; ``port_in_use`` needs it.

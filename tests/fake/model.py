@@ -28,27 +28,15 @@ class Token:
 
 def tokenize(text: str) -> list[int]:
     """A stable id for every word and every sign."""
-    return [_number("word", piece.strip()) % VOCABULARY for piece in _PIECE.findall(text)]
-
-
-def render(messages: Sequence[dict[str, str]]) -> list[int]:
-    """The chat template."""
-    turns = [f"<{message['role']}> {message['content']}" for message in messages]
-    return tokenize(" ".join([*turns, "<assistant>"]))
+    return [number("word", piece.strip()) % VOCABULARY for piece in _PIECE.findall(text)]
 
 
 def extend_kv(kv: Sequence[int], ids: Sequence[int]) -> list[int]:
     """KV of all of ``ids``, going on from the KV held of the first of them."""
     held = list(kv[: len(ids)])
     for token in ids[len(held) :]:
-        held.append(_number("kv", held[-1] if held else 0, token) % KV_LIMIT)
+        held.append(number("kv", held[-1] if held else 0, token) % KV_LIMIT)
     return held
-
-
-def answer(kv: Sequence[int], last: int, length: int) -> list[Token]:
-    """What follows the KV of all prompt tokens but the last, and the last token."""
-    state = state_of(kv, last)
-    return [_token(state, step, _text(state, step)) for step in range(length)]
 
 
 def spell(kv: Sequence[int], last: int, text: str) -> list[Token]:
@@ -56,7 +44,7 @@ def spell(kv: Sequence[int], last: int, text: str) -> list[Token]:
     state = state_of(kv, last)
     pieces = [text[at : at + 2] for at in range(0, len(text), 2)]
     return [
-        _token(state, step, piece, _number("word", piece) % VOCABULARY)
+        _token(state, step, piece, number("word", piece) % VOCABULARY)
         for step, piece in enumerate(pieces)
     ]
 
@@ -67,18 +55,14 @@ def state_of(kv: Sequence[int], last: int) -> int:
     return int.from_bytes(blake2b(packed + struct.pack("<I", last), digest_size=8).digest(), "big")
 
 
-def _token(state: int, step: int, text: str, fixed: int | None = None) -> Token:
-    draw = _number("draw", state, step)
-    chosen = draw % VOCABULARY if fixed is None else fixed
+def _token(state: int, step: int, text: str, chosen: int) -> Token:
+    draw = number("draw", state, step)
     logprob = -0.1 - (draw >> 16) % 4000 / 1000
     # Never a near-tie, whatever the tolerance of the dtype.
     gap = 0.6 + (draw >> 32) % 1000 / 1000
     return Token(chosen, text, logprob, (chosen + 1) % VOCABULARY, logprob - gap)
 
 
-def _text(state: int, step: int) -> str:
-    return f" {_number('draw', state, step) % VOCABULARY:x}"
-
-
-def _number(*parts: object) -> int:
+def number(*parts: object) -> int:
+    """A hash of anything that has a representation."""
     return int.from_bytes(blake2b(repr(parts).encode(), digest_size=8).digest(), "big")

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from fake import api, model, wire
+from fake import api, model, prompt, wire
 from fake.counters import Counters
 from fake.engine import Engine, Finished
 from fake.faults import Faults
@@ -52,12 +52,13 @@ class Handler(wire.Connection):
             say(f'INFO:     127.0.0.1 - "POST {path} HTTP/1.1"')
             try:
                 self._post(path, json.loads(body))
-            except api.BadRequest as problem:
-                self.reply_json(400, problem.body)
+            except prompt.BadRequest as problem:
+                self.reply_json(problem.status, problem.body)
         elif path == "/health":
             self.reply(200, b"")
         elif path == "/metrics":
-            text = "" if "no_stats" in self.server.faults else self.server.counters.text()
+            usage = self.server.engine.connector.usage
+            text = "" if "no_stats" in self.server.faults else self.server.counters.text(usage)
             self.reply(200, text.encode())
         elif path == "/version":
             minor = self.server.faults.number("version") or 32
@@ -92,7 +93,7 @@ class Handler(wire.Connection):
         if body.get("model") != server.name:
             self.reply_json(404, {"error": {"message": f"no model {body.get('model')!r}"}})
             return
-        ids = api.prompt_of(chat, body)
+        ids = prompt.prompt_of(chat, body, server.max_model_len, faults)
         number = next(server.numbers)
         if "die_on_request" in faults and number == faults.number("die_on_request"):
             die(f"request {number} was one too many")

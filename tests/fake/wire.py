@@ -12,7 +12,13 @@ from collections.abc import Iterable
 from io import BufferedIOBase
 from typing import Any
 
-_REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found"}
+_REASONS = {
+    200: "OK",
+    400: "Bad Request",
+    401: "Unauthorized",
+    404: "Not Found",
+    500: "Internal Server Error",
+}
 
 
 class Server(socketserver.ThreadingTCPServer):
