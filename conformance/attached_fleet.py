@@ -18,7 +18,7 @@ from conformance.profile import Profile
 from conformance.prompts import Prompts
 from conformance.routed import RoutedPair
 from conformance.serving.attached import AttachedServer, ServerFacts
-from conformance.serving.deployment import PAIR, Shape
+from conformance.serving.deployment import PAIR, TRIAL, Shape
 from conformance.serving.served import ServerRole
 from conformance.serving.standing import Standing
 
@@ -53,10 +53,7 @@ class AttachedFleet:
         Raises :class:`NotHere` for any other topology, and what was found wrong each time.
         """
         if shape != PAIR:
-            raise NotHere(
-                f"needs servers started anew ({shape.label}), and this pair was running already; "
-                "leave the URLs out to let the suite start them"
-            )
+            raise _needs_a_start(shape)
         self._must_be_alive()
         if profile.name not in self._pairs:
             self._pairs[profile.name] = self._tried(profile, model_name)
@@ -69,8 +66,15 @@ class AttachedFleet:
         """Always: it was up before this run."""
         return True
 
-    def trial(self, profile: Profile, model_name: str) -> None:
-        """Nothing to try: it was started by somebody else."""
+    def trial(
+        self,
+        profile: Profile,  # noqa: ARG002
+        model_name: str,  # noqa: ARG002
+        shape: Shape = TRIAL,
+    ) -> None:
+        """Nothing to try: it was started by somebody else. :class:`NotHere` for a check's own."""
+        if shape != TRIAL:
+            raise _needs_a_start(shape)
 
     def close(self) -> None:
         """Drop the connections; the servers stay."""
@@ -150,3 +154,10 @@ class AttachedFleet:
         )
         self._clients.append(made)
         return made
+
+
+def _needs_a_start(shape: Shape) -> NotHere:
+    return NotHere(
+        f"needs servers started anew ({shape.label}), and this pair was running already; "
+        "leave the URLs out to let the suite start them"
+    )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from conformance.errors import ServerStartError
 from conformance.evidence import Evidence, Fact, Proof
 from conformance.ladder import Climbed, climb
 from conformance.pair import Ask, Pair
@@ -13,10 +15,15 @@ from conformance.registry import PlannedCell
 
 @dataclass
 class Case:
-    """One cell while it is being tried."""
+    """One cell while it is being tried.
+
+    ``start``: starts and stops one server, for a check whose shape has no pair; returns the error
+    if it does not become ready.
+    """
 
     cell: PlannedCell
     pairs: list[Pair]
+    start: Callable[[], ServerStartError | None] = field(kw_only=True)
     evidence: Evidence = field(default_factory=Evidence)
 
     @property

@@ -76,16 +76,16 @@ class Fleet:
         """Whether an ordinary pair of this connector has been ready before in this run."""
         return Key(profile.name, model_name) in self._was_up
 
-    def trial(self, profile: Profile, model_name: str) -> None:
+    def trial(self, profile: Profile, model_name: str, shape: Shape = TRIAL) -> None:
         """Start one prefill server and stop it. Raises :class:`ServerStartError`."""
-        key = Key(profile.name, model_name, TRIAL)
+        key = Key(profile.name, model_name, shape)
         failures = self._failures.setdefault(key, [])
         if failures:
             raise failures[-1]
         self._stop_deployment()
         try:
             deployment, _ = self._launcher.launch(
-                self._model(model_name), profile, TRIAL, and_reference=False
+                self._model(model_name), profile, shape, and_reference=False
             )
         except SuiteError as problem:
             failures.append(problem)

@@ -120,7 +120,7 @@ def case(request: pytest.FixtureRequest) -> Case:
     """The cell under trial, with its pair running."""
     cell: PlannedCell = request.param
     runtime = request.config.stash[RUNTIME]
-    made = Case(cell, runtime.pairs(cell))
+    made = Case(cell, runtime.pairs(cell), start=lambda: runtime.try_start(cell))
     request.node.stash[CASE] = made
     return made
 

@@ -30,6 +30,17 @@ _REASONS = re.compile(
 )
 
 
+_ABSENT = re.compile(
+    r"connect|refused|reach|time[d ]*out|unavailable|not available|not running|no answer",
+    re.IGNORECASE,
+)
+
+
+def names_absence(words: str) -> bool:
+    """Whether the engine's last words say that somebody could not be reached."""
+    return not _ACCIDENTS.search(words) and bool(_ABSENT.search(words))
+
+
 def is_clear(words: str) -> bool:
     """Whether the engine's last words are a refusal with a reason, and not an accident."""
     return not _ACCIDENTS.search(words) and bool(_REASONS.search(words))

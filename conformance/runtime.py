@@ -18,7 +18,7 @@ from conformance.profile import Profile
 from conformance.refusal import reason_for
 from conformance.registry import PlannedCell
 from conformance.report import ServerStart
-from conformance.serving.deployment import Shape
+from conformance.serving.deployment import TRIAL, Shape
 from conformance.serving.devices import detect_gpus
 from conformance.serving.engine import Engines, Installation
 from conformance.serving.launcher import Launcher
@@ -40,7 +40,7 @@ class Pairs(Protocol):
     def was_up(self, profile: Profile, model_name: str) -> bool:
         """Whether an ordinary pair of this connector has been ready before."""
 
-    def trial(self, profile: Profile, model_name: str) -> None:
+    def trial(self, profile: Profile, model_name: str, shape: Shape = TRIAL) -> None:
         """Raises :class:`ServerStartError` for a connector that cannot start here."""
 
     def close(self) -> None:
@@ -73,11 +73,11 @@ class Runtime:
         return Fleet(options, launcher, self.clock, ledger)
 
     def pairs(self, cell: PlannedCell) -> list[Pair]:
-        """The running pairs a cell needs, named after it in the servers' logs."""
+        """The running pairs a cell needs, named after it in the servers' logs; none for a trial."""
         must_be_supported(cell, keep_going=self.options.keep_going)
         self._must_be_possible(cell.profile)
         self.gate.must_be_open(cell)
-        pairs = self._started(cell)
+        pairs = [] if cell.check.shape.is_trial else self._started(cell)
         self._marks = {}
         for pair in pairs:
             for client in pair.clients():
@@ -98,6 +98,14 @@ class Runtime:
             if known:  # an instance that was started again, or another shape
                 raise
             raise reason_for(problem, profile, device, cell.id) from problem
+
+    def try_start(self, cell: PlannedCell) -> ServerStartError | None:
+        """Start and stop one server in the shape of the cell's check; its error if it fails."""
+        try:
+            self._fleet.trial(cell.profile, cell.model, cell.check.shape)
+        except ServerStartError as problem:
+            return problem
+        return None
 
     def log_excerpt(self) -> str:
         """What both servers logged since the cell began, without the noise of polling."""

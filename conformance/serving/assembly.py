@@ -74,7 +74,7 @@ class Assembly:
     def _add_daemons(self, pair: Deployment, profile: Profile) -> None:
         assert pair.leases is not None
         shared = pair.leases.shared
-        for daemon in profile.daemons:
+        for daemon in profile.daemons if pair.key.shape.daemons else ():
             plan = ProcessPlan(
                 f"daemon {daemon.name}",
                 [str(part) for part in fill(daemon.command, shared)],

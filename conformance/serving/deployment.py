@@ -27,6 +27,7 @@ class Shape:
 
     ``label`` is short and for people, such as ``2P2D``; the ordinary pair has none. ``args`` and
     ``env`` are for every server, the reference included; the other arguments are for one role.
+    ``daemons``: whether those of the profile run. ``start_limit_s``: in place of the run's own.
     """
 
     label: str = ""
@@ -37,6 +38,13 @@ class Shape:
     args: tuple[str, ...] = ()
     reference_args: tuple[str, ...] = ()
     env: tuple[tuple[str, str], ...] = ()
+    daemons: bool = True
+    start_limit_s: float | None = None
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether it only shows how a server starts: without a decode side there is no pair."""
+        return not self.decodes
 
     def extra(self, role: ServerRole) -> Extra:
         """What the servers of a role get."""

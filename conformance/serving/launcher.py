@@ -75,7 +75,8 @@ class Launcher:
             for server in servers:
                 self._clock.server_starts += 1
                 server.start()
-            wait_ready(servers, self._options.start_timeout_s)
+            limit_s = assembled[0].key.shape.start_limit_s or self._options.start_timeout_s
+            wait_ready(servers, limit_s)
             if self._engines.default.device == "cpu":
                 calm([server.pid for server in servers])
         except BaseException as problem:
