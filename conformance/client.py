@@ -83,7 +83,7 @@ class Client:
         try:
             with self.clock.span("request"):
                 found = self._asked(request, endpoint, body, headers)
-            self.count(requests_in(endpoint, body))
+            self._count(endpoint, body)
         except openai.APIStatusError as problem:
             raise self._rejected(request, problem.status_code, problem.body) from problem
         except (openai.APIConnectionError, httpx.TransportError) as problem:
@@ -123,7 +123,7 @@ class Client:
                     response.read()
                     raise self._rejected(request, response.status_code, _body_of(response))
                 found = read_events(response.iter_lines(), endpoint)
-            self.count(requests_in(endpoint, body))
+            self._count(endpoint, body)
             return found
         except httpx.TransportError as problem:
             raise self._lost(request, problem) from problem
@@ -137,7 +137,7 @@ class Client:
             with self.clock.span("request"):
                 found = self._post(endpoint, body, headers)
             if found.status_code < 400:
-                self.count(requests_in(endpoint, body))
+                self._count(endpoint, body)
             return found
         except httpx.TransportError as problem:
             raise self._lost(request, problem) from problem
@@ -188,6 +188,11 @@ class Client:
         request = fingerprint(self.deployment, self.server.role, endpoint, body)
         self.ledger.refuse_third(request)
         return request
+
+    def _count(self, endpoint: Endpoint, body: Body) -> None:
+        """Beam search is a request for each beam at each step, and nobody tells how many."""
+        self.uncertain = self.uncertain or bool(body.get("use_beam_search"))
+        self.count(requests_in(endpoint, body))
 
     def count(self, answers: int) -> None:
         """So many requests were answered for us, by this client's doing or a router's."""

@@ -157,8 +157,6 @@ class Meter:
     @classmethod
     def on(cls, source: Metered) -> Meter:
         """A meter that starts now. Raises as :meth:`delta`."""
-        if source.uncertain:
-            _agree(source)
         return cls(source, _accounted(source))
 
     def delta(self, *moved: str) -> Counters:
@@ -181,6 +179,8 @@ def _accounted(source: Metered) -> Counters:
     vLLM counts a request as finished after everything else about it, and in the event loop that
     also serves ``/metrics`` (0.32.0, ``v1/metrics/loggers.py``), so such a reading is complete.
     """
+    if source.uncertain:
+        _agree(source)
     limit_s, _ = _limits()
     deadline = time.monotonic() + limit_s
     while True:
@@ -210,7 +210,11 @@ def _limits() -> tuple[float, float]:
 
 
 def _agree(source: Metered) -> None:
-    """After a request that failed, or at first: take the server's count once it is idle."""
+    """Where our count is not certain: take the server's once it is idle.
+
+    That is so at first, after a request that failed, and after one that became nobody knows how
+    many.
+    """
     deadline = time.monotonic() + SETTLE_LIMIT_S
     steady, last = 0, -1
     while steady < STEADY_READINGS and time.monotonic() < deadline:

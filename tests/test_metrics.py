@@ -158,6 +158,15 @@ def test_after_a_failed_request_the_servers_own_count_is_taken_once_it_rests() -
     assert TokenSources.of(meter.delta()).external == 5
 
 
+def test_a_request_that_became_nobody_knows_how_many_is_counted_by_the_server() -> None:
+    server = Scripted(reading(0))
+    meter = Meter.on(server)
+    server.after(reading(4, 30), reading(7, 60), answered=1)
+    server.uncertain = True
+    assert TokenSources.of(meter.delta()).external == 60
+    assert (server.answered, server.uncertain) == (7, False)
+
+
 @pytest.mark.usefixtures("impatient")
 def test_counters_that_never_account_for_a_request_are_an_error() -> None:
     server = Scripted(reading(0))
