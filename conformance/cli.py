@@ -1,4 +1,4 @@
-"""The command line: doctor, plan, run, probe, replay, contract, certify, init-profile, matrix.
+"""The command line: a run, and every command around one.
 
 What only one command needs is imported by it: ``probe`` has to answer within seconds.
 """
@@ -25,6 +25,8 @@ from conformance.attachment import Attachment
 from conformance.certify_command import certify
 from conformance.contract_command import contract
 from conformance.errors import SuiteError, UsageError
+from conformance.expectations_command import KnownFailures
+from conformance.expectations_command import app as expectations_commands
 from conformance.init_profile import init_profile
 from conformance.options import RunOptions
 from conformance.probe_command import probe
@@ -34,8 +36,9 @@ from conformance.serving.engine import inspect
 from conformance.serving.ports import DEFAULT_RANGE
 
 EXIT_CODES = """
-Exit codes: 0 conformant; 1 not conformant (fail, degraded, xpass); 2 bad usage or
-configuration; 3 harness error; 4 nothing ran; 130 interrupted.
+Exit codes: 0 conformant; 1 not conformant (fail, degraded, xpass, or an expectation that is
+stale, unmatched or expired); 2 bad usage or configuration; 3 harness error; 4 nothing ran;
+130 interrupted.
 """
 
 app = typer.Typer(
@@ -161,6 +164,7 @@ def run(
     model: ModelName = None,
     real_model: RealModel = "auto",
     keep_going: KeepGoing = False,
+    expectations: KnownFailures = None,
     seed: Seed = None,
     report: Annotated[
         Path, typer.Option(help="Folder for report.json, junit.xml, logs and the matrix.")
@@ -197,6 +201,7 @@ def run(
         model=model,
         real_model=real_model,
         keep_going=keep_going,
+        expectations=expectations,
         seed=seed,
         report=report,
         server_python=server_python,
@@ -238,6 +243,7 @@ def replay(
         "features": [],
         "checks": [check],
         "real_model": "all",
+        "expectations": None,  # what is seen, whatever is expected
         "report": folder,
     }
     if given.get("attachment"):
@@ -254,6 +260,7 @@ app.command()(contract)
 app.command()(certify)
 app.command()(init_profile)
 app.command()(probe)
+app.add_typer(expectations_commands, name="expectations")
 
 
 @app.command()

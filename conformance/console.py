@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from conformance.controls import words as control_words
 from conformance.evidence import Outcome, Rung
+from conformance.expectations_outcome import flaky, known
 from conformance.options import RunOptions
 from conformance.registry import PlannedCell
 from conformance.report import Cell, Report, ServerStart
@@ -80,6 +81,8 @@ class Console:
         )
         if cell.verdict is not Verdict.PASS:
             self._say(f"      {escape(cell.message)}")
+        if cell.expectation and cell.verdict is Verdict.XFAIL:
+            self._say(f"      [dim]expected: {escape(cell.expectation.words)}[/dim]")
 
     def _is_again(self, connector: str, cell: Cell) -> bool:
         """Whether the same was said of the cell before: what keeps one cell keeps forty."""
@@ -96,6 +99,10 @@ class Console:
             self._out.print(table(report))
         for line in failures(report):
             self._out.print(line)
+        for line in known(report.expectations):
+            self._out.print(f"[blue]known[/blue]: {escape(line)}")
+        for line in flaky(report.expectations):
+            self._out.print(f"[blue]flaky[/blue]: {escape(line)}")
         for control in report.controls:
             self._out.print(escape(control_words(control)))
         for problem in report.problems:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import typer
 
 from conformance.attachment import ONE_PROCESS, WITH_SECRETS
 from conformance.errors import ReportError, UsageError
+from conformance.expectations_scope import ruling_of
 from conformance.options import RunOptions
 from conformance.registry import CHECKS_FOLDER, plan
 from conformance.report import load
@@ -26,7 +28,7 @@ def try_checks(options: RunOptions, *, workers: int, quiet: bool, fail_fast: boo
         raise UsageError(ONE_PROCESS)
     site = site_of(options)
     options = site.options
-    plan(options, site.engines.default.device)
+    ruling_of(options, plan(options, site.engines.default.device), site.engines, date.today())
     _must_be_writable(options.report)
     arguments = _pytest_arguments(options, workers=workers, quiet=quiet)
     code = pytest.main([*arguments, *(("-x",) if fail_fast else ())])

@@ -43,6 +43,7 @@ class RunOptions(BaseModel):
     port_range: str = DEFAULT_RANGE
     start_timeout_s: float = 420.0
     attachment: Attachment | None = None
+    expectations: Path | None = None
 
     def chosen_profiles(self) -> dict[str, Profile]:
         """The connectors to run, by name: those asked for, else every one known.

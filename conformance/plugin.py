@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ from conformance.attachment import ONE_PROCESS
 from conformance.case import Case
 from conformance.console import Console
 from conformance.errors import SuiteError, UsageError
+from conformance.expectations_outcome import words
+from conformance.expectations_ruling import Ruling
+from conformance.expectations_scope import ruling_of
 from conformance.plugin_options import add_options, options_of
 from conformance.plugin_results import Results, attach
 from conformance.recorder import Recorder
@@ -27,6 +31,7 @@ RUNTIME = pytest.StashKey[Runtime]()
 RESULTS = pytest.StashKey[Results]()
 PLAN = pytest.StashKey[list[PlannedCell]]()
 CASE = pytest.StashKey[Case]()
+RULING = pytest.StashKey[Ruling]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -45,13 +50,16 @@ def pytest_configure(config: pytest.Config) -> None:
         runtime = Runtime(options)
         options = runtime.options
         cells = plan(options, runtime.engine.device)
+        ruling = ruling_of(options, cells, runtime.engines, date.today())
     except SuiteError as problem:
         raise pytest.UsageError(str(problem)) from problem
-    config.stash[RUNTIME], config.stash[PLAN] = runtime, cells
+    config.stash[RUNTIME], config.stash[PLAN], config.stash[RULING] = runtime, cells, ruling
     if _is_worker(config):
         return
-    recorder = Recorder(options, cells, runtime.engine, runtime.gpus, runtime.clock)
+    recorder = Recorder(options, cells, runtime.engine, runtime.gpus, runtime.clock, ruling.result)
     console = Console(config.getoption("--kv-console"), cells, options)
+    for line in words(ruling.result):
+        console.note(line)
     config.stash[RESULTS] = Results(recorder, console)
     config.pluginmanager.register(config.stash[RESULTS], "kv-conformance-results")
     runtime.on_start = console.server
@@ -138,7 +146,8 @@ def pytest_runtest_makereport(
     problem = call.excinfo.value if call.excinfo else None
     if not isinstance(problem, KeyboardInterrupt):
         made = item.stash.get(CASE, None)
-        attach(report, cell, made, problem, item.config.stash[RUNTIME])
+        stash = item.config.stash
+        attach(report, cell, made, problem, stash[RUNTIME], stash[RULING])
     return report
 
 

@@ -29,6 +29,7 @@ def add_options(parser: pytest.Parser) -> None:
         default=None,
         help="prompts depend on it alone (default 0; on a running pair another each time)",
     )
+    add("--expectations", default=None, help="YAML file of what is known to fail")
     add("--report", default="reports/runs/latest", help="folder for report.json and logs")
     add(
         "--server-python",
@@ -76,6 +77,7 @@ def options_of(config: pytest.Config) -> RunOptions:
         "port_range": get("--port-range"),
         "start_timeout_s": get("--start-timeout"),
         "keep_going": get("--keep-going"),
+        "expectations": Path(get("--expectations")) if get("--expectations") else None,
         "attachment": Attachment.of(
             get("--prefill-url"),
             get("--decode-url"),

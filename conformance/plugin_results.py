@@ -16,6 +16,9 @@ from conformance.case import Case
 from conformance.console import Console
 from conformance.controls import controlled
 from conformance.errors import ReportError
+from conformance.expectations_outcome import expected
+from conformance.expectations_outcome import words as expectation_words
+from conformance.expectations_ruling import Ruling
 from conformance.judge import judge
 from conformance.options import RunOptions
 from conformance.recorder import Recorder, planned
@@ -35,12 +38,15 @@ def attach(
     made: Case | None,
     problem: BaseException | None,
     runtime: Runtime,
+    ruling: Ruling,
 ) -> None:
     """Judge a check that ended, and attach the cell to pytest's report."""
     finished = _finished(cell, made, problem, report.duration, runtime.options)
     if made and finished.verdict is not Verdict.PASS and not finished.log_excerpt:
         finished.log_excerpt = runtime.log_excerpt()
     runtime.gate.learn(cell, finished.verdict)
+    if not cell.profile.control:
+        ruling.settle(cell.profile.name, finished)
     _set_outcome(report, finished, control=cell.profile.control)
     extra: Any = report
     extra.kv_connector = cell.profile.name
@@ -77,6 +83,10 @@ def _set_outcome(report: pytest.TestReport, cell: Cell, *, control: bool) -> Non
     elif cell.verdict in _SKIPPED:
         report.outcome = "skipped"
         report.longrepr = (report.nodeid, 0, f"{cell.verdict}: {cell.message}")
+    elif cell.verdict is Verdict.XFAIL:
+        report.outcome = "skipped"
+        report.longrepr = f"{cell.verdict}: {cell.message}"
+        report.wasxfail = cell.expectation.words if cell.expectation else cell.message
     else:
         report.outcome = "failed"
         report.longrepr = f"{cell.verdict}: {cell.message}\nreplay: {cell.replay}"
@@ -132,8 +142,9 @@ class Results:
             self.recorder.server(start)
         report = self.recorder.report
         code = ExitCode.INTERRUPTED if interrupted else exit_code(report.verdicts())
+        code = expected(code, report.expectations)
         code = gated(controlled(code, report.controls), report.registry)
-        report.problems += words(report.registry)
+        report.problems += [*words(report.registry), *expectation_words(report.expectations)]
         try:
             self.recorder.finish("interrupted" if interrupted else "finished")
         except ReportError as problem:

@@ -20,6 +20,7 @@ from conformance.attachment import Attachment, without_secrets
 from conformance.clock import RunClock
 from conformance.contradictions import contradictions
 from conformance.crashes import CRASHES
+from conformance.expectations_outcome import tally
 from conformance.handoffs import meaning_of
 from conformance.options import RunOptions
 from conformance.profile import Profile
@@ -38,6 +39,7 @@ from conformance.report import (
     new_run_id,
     save,
 )
+from conformance.report_parts import ExpectationsResult
 from conformance.serving.engine import Installation
 
 
@@ -51,6 +53,7 @@ class Recorder:
         engine: Installation,
         gpus: list[Gpu],
         clock: RunClock,
+        expectations: ExpectationsResult | None = None,
     ) -> None:
         self.folder = options.report
         _clear(self.folder)
@@ -74,6 +77,7 @@ class Recorder:
                 launch_command=engine.launch_prefix("MODEL"),
             ),
             packages=engine.packages,
+            expectations=expectations,
             connectors=_columns(cells, options),
             controls=[_control(cell, options) for cell in cells if cell.profile.control],
         )
@@ -84,6 +88,7 @@ class Recorder:
         self.report.duration_s = round(time.monotonic() - self._began, 1)
         self.report.timing = self._timing()
         self.report.contradictions = contradictions(self.report)
+        tally(self.report)
         save(self.report, self.folder)
 
     def cell(self, connector: str, result: Cell) -> None:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from conformance.errors import ReportError
 from conformance.evidence import Evidence
-from conformance.report_parts import Contradiction, RegistryGate
+from conformance.report_parts import Contradiction, ExpectationsResult, Expected, RegistryGate
 from conformance.verdict import Verdict
 
 SCHEMA_VERSION = 1
@@ -95,6 +95,7 @@ class Cell(_Model):
     """Verdict of one check for one connector, and what it stands on.
 
     ``through``: the shim without which the connector does not run on this platform.
+    ``expectation``: what is known of it beforehand, and what it was judged without that.
     """
 
     check: str
@@ -106,7 +107,7 @@ class Cell(_Model):
     model: str = ""
     deployment: str = ""
     evidence: Evidence = Field(default_factory=Evidence)
-    expectation: str | None = None
+    expectation: Expected | None = None
     through: str | None = None
     duration_s: float = 0.0
     replay: str = ""
@@ -170,6 +171,7 @@ class Report(_Model):
     problems: list[str] = Field(default_factory=list)
     registry: RegistryGate | None = None
     contradictions: list[Contradiction] = Field(default_factory=list)
+    expectations: ExpectationsResult | None = None
     connectors: list[ConnectorResult] = Field(default_factory=list)
     controls: list[Control] = Field(default_factory=list)
 

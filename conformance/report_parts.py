@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
+from enum import StrEnum
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from conformance.verdict import Verdict
 
 
 class _Model(BaseModel):
@@ -53,3 +57,76 @@ class Contradiction(_Model):
     declared: str
     observed: str
     source: str
+
+
+class Expected(_Model):
+    """What an expectations file says of a cell.
+
+    ``at``: file and line of the entry; ``verdict``: how the cell is expected to fail; ``seen``:
+    what it was judged, whatever is expected.
+    """
+
+    at: str
+    verdict: Verdict
+    seen: Verdict
+    reason: str
+    link: str | None = None
+    expires: date
+    flaky: bool = False
+
+    @property
+    def words(self) -> str:
+        """The expectation in a line."""
+        kind = "flaky, at times " if self.flaky else ""
+        link = f" ({self.link})" if self.link else ""
+        return f"{kind}{self.verdict}: {self.reason}{link}"
+
+
+class EntryState(StrEnum):
+    """What became of an entry of an expectations file in a run; the first three make it red.
+
+    ``stale``: a cell that it is about no longer fails so; ``unmatched``: it is about no cell;
+    ``expired``: its last day is over, so it counted for nothing. ``other``: a cell failed in
+    another way; ``met``: as it says; ``untried``: no cell came to a judgement; ``elsewhere``: its
+    condition does not hold here.
+    """
+
+    STALE = "stale"
+    UNMATCHED = "unmatched"
+    EXPIRED = "expired"
+    OTHER = "other"
+    MET = "met"
+    UNTRIED = "untried"
+    ELSEWHERE = "elsewhere"
+
+
+class EntryResult(_Model):
+    """One entry, and what became of it.
+
+    ``cells``: the names of those it was applied to; ``failed``: how many of them failed as it
+    says; ``passed``: how many passed; ``note``: which ones made it stale, or why it did not count.
+    """
+
+    line: int
+    connector: str
+    check: str
+    verdict: Verdict
+    reason: str
+    link: str | None = None
+    when: str = ""
+    expires: date
+    flaky: bool = False
+    state: EntryState
+    note: str = ""
+    cells: list[str] = Field(default_factory=list)
+    failed: int = 0
+    passed: int = 0
+
+
+class ExpectationsResult(_Model):
+    """The expectations file of a run, as it was on ``day``."""
+
+    file: str
+    digest: str
+    day: date
+    entries: list[EntryResult] = Field(default_factory=list)

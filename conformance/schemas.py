@@ -11,12 +11,14 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from conformance.certificate import Certificate
+from conformance.expectations import Expectations
 from conformance.profile import Profile
 from conformance.report import Report
 
 ROOT = Path(__file__).parent.parent
 COMMITTED: dict[Path, type[BaseModel]] = {
     ROOT / "reports" / "report.schema.json": Report,
+    ROOT / "reports" / "expectations.schema.json": Expectations,
     ROOT / "reports" / "certificate.schema.json": Certificate,
     ROOT / "conformance" / "profiles" / "profile.schema.json": Profile,
 }

@@ -49,6 +49,10 @@ SEVERITY: tuple[Verdict, ...] = (
 )
 
 
+# What an expectations file can expect. An error says nothing of a connector, so it excuses nothing.
+FAILURES: tuple[Verdict, ...] = (Verdict.FAIL, Verdict.DEGRADED)
+
+
 class ExitCode(IntEnum):
     """Exit codes of the command line."""
 
@@ -80,6 +84,17 @@ def exit_code(verdicts: Iterable[Verdict]) -> ExitCode:
     if seen & {Verdict.PASS, Verdict.XFAIL}:
         return ExitCode.CONFORMANT
     return ExitCode.NOTHING_RAN
+
+
+def against(found: Verdict, expected: Verdict, *, flaky: bool) -> Verdict:
+    """What a verdict becomes where a failure is expected.
+
+    Only the very failure that is expected is let through, and a pass only where the failure is
+    said to come and go. Everything else stays what it is, an ``error`` above all.
+    """
+    if found is Verdict.PASS:
+        return Verdict.PASS if flaky else Verdict.XPASS
+    return Verdict.XFAIL if found is expected and found in FAILURES else found
 
 
 def decide(evidence: Evidence) -> tuple[Verdict, str]:

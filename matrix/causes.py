@@ -1,4 +1,7 @@
-"""Why cells are not green, each reason once, however many checks and connectors have it."""
+"""Why cells are not green, each reason once, however many checks and connectors have it.
+
+What is known to fail comes after what is not.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +40,16 @@ class Cause:
         groups = [[t for t in self.told if t.column.name == name] for name in columns]
         return [(group[0].column, group) for group in groups]
 
+    @property
+    def known(self) -> bool:
+        """Whether an expectations file names the failure."""
+        return self.reason.verdict is Verdict.XFAIL
+
 
 def loud(matrix: Matrix) -> tuple[Cause, ...]:
     """What is broken, or could not be judged: with a replay line for each check."""
-    return _causes(t for t in _not_green(matrix) if t.result.cell.verdict not in _QUIET)
+    told = [t for t in _not_green(matrix) if t.result.cell.verdict not in _QUIET]
+    return _causes(sorted(told, key=lambda t: t.result.cell.verdict is Verdict.XFAIL))
 
 
 def quiet(matrix: Matrix) -> tuple[Cause, ...]:

@@ -12,6 +12,7 @@ from conformance.report import Cell, Report
 from conformance.verdict import SEVERITY, Verdict
 from matrix import words
 from matrix.columns import absence, column_of, contradictions
+from matrix.known import flaky
 from matrix.merge import Results, latest, oldest_first, settled
 from matrix.model import Absence, Matrix, MatrixCell
 from matrix.parts import CheckResult, Reason, Row
@@ -41,6 +42,7 @@ def collect(reports: Sequence[Report]) -> Matrix:
         cells=tuple(cell for row in zip(*cells.values(), strict=True) for cell in row),
         runs=tuple(run_of(report, why) for report, why in zip(ordered, against, strict=True)),
         contradictions=tuple(found for name in names for found in contradictions(name, ordered)),
+        flaky=flaky(ordered),
     )
 
 

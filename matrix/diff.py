@@ -22,11 +22,13 @@ class Kind(StrEnum):
 
     ``lost``: it passed and does not now, because it broke, was not run, or is gone.
     ``weaker``: it still passes, on fewer steps of the ladder or through a shim.
+    ``flaky``: it is known to come and go, and did.
     """
 
     LOST = "lost"
     CHANGED = "changed"
     WEAKER = "weaker"
+    FLAKY = "flaky"
     NEW = "new"
     GONE = "gone"
     WON = "won"
@@ -37,13 +39,17 @@ _WORKS = (Verdict.PASS, Verdict.XPASS)
 
 @dataclass(frozen=True)
 class State:
-    """A check as one side has it. ``reached`` is how far up the ladder its weakest pass got."""
+    """A check as one side has it. ``reached`` is how far up the ladder its weakest pass got.
+
+    ``flaky``: the expectations file lets it pass or fail.
+    """
 
     verdict: Verdict
     message: str
     reached: Rung | None
     through: str | None
     replay: str
+    flaky: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,8 @@ def _change(key: _Key, before: _Found | None, now: _Found | None) -> Iterator[Ch
 
 def _kind(old: State | None, new: State | None) -> Kind | None:
     worked, works = (side is not None and side.verdict in _WORKS for side in (old, new))
+    if old and new and old.verdict is not new.verdict and _comes_and_goes(old, new):
+        return Kind.FLAKY
     if worked and not works:
         return Kind.LOST
     if old is None or new is None:
@@ -119,6 +127,12 @@ def _kind(old: State | None, new: State | None) -> Kind | None:
     if old.verdict is not new.verdict:
         return Kind.CHANGED
     return Kind.WEAKER if works and _is_weaker(new, old) else None
+
+
+def _comes_and_goes(old: State, new: State) -> bool:
+    """Whether one side passes and the other fails as a flaky check may; no error is excused."""
+    let_through = (Verdict.PASS, Verdict.XFAIL)
+    return new.flaky and old.verdict in let_through and new.verdict in let_through
 
 
 def _is_weaker(new: State, old: State) -> bool:
@@ -141,4 +155,5 @@ def _state(results: Sequence[CheckResult]) -> State:
         reached=min(passes, key=_height, default=None),
         through=next((r.cell.through for r in results if r.cell.through), None),
         replay=told.replay,
+        flaky=told.expectation is not None and told.expectation.flaky,
     )

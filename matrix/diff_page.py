@@ -16,6 +16,7 @@ KINDS: dict[Kind, str] = {
     Kind.LOST: "Passed before, does not now",
     Kind.CHANGED: "Another verdict",
     Kind.WEAKER: "Still passes, on less proof",
+    Kind.FLAKY: "Known to come and go, and did",
     Kind.NEW: "New checks",
     Kind.GONE: "Checks that are gone, and did not pass before",
     Kind.WON: "Passes now",

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from conformance.evidence import Outcome, Rung
 from conformance.verdict import Verdict
-from matrix import provenance, trust_words, words
+from matrix import known, provenance, trust_words, words
 from matrix.causes import loud
 from matrix.model import Matrix
 
@@ -57,6 +57,7 @@ def _environment() -> Environment:
         anchor=anchor,
         words=words,
         trust=trust_words,
+        known=known,
         provenance=provenance,
         Verdict=Verdict,
         rungs=tuple(Rung),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from matrix import md_reasons, md_trust, provenance, words
+from matrix import md_known, md_reasons, md_trust, provenance, words
 from matrix.causes import Cause, loud
 from matrix.md_table import PROOF, Table, legend, one_line_each, shims
 from matrix.mdtext import cell_code, code, link, plain, row, rule
@@ -19,11 +19,14 @@ def render_markdown(matrix: Matrix) -> str:
         [*md_trust.controls(matrix)],
         ["## Connectors × features", "", *_features(matrix, causes)],
         [*md_reasons.broken(causes)],
+        [*md_reasons.known_failures(causes)],
+        [*md_known.flaky(matrix)],
         [*md_reasons.untried(matrix)],
         [*md_reasons.older(matrix)],
         [*md_trust.replaced(matrix)],
         [*md_trust.contradictions(matrix)],
         [*md_trust.registry(matrix)],
+        [*md_known.files(matrix)],
         ["## What a green cell stands on", "", words.LADDER, "", *_ladder()],
         ["## Runs", "", *_runs(matrix), *_problems(matrix)],
         ["## Connectors", "", *_connectors(matrix)],

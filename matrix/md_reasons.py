@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from conformance.verdict import Verdict
-from matrix import provenance, words
+from matrix import known, provenance, words
 from matrix.causes import Cause, Told, quiet
 from matrix.mdtext import code, plain
 from matrix.model import Column, Matrix, MatrixCell
@@ -15,10 +15,23 @@ MOST_REPLAYS = 3  # for one connector and one reason; the page has them all
 
 def broken(causes: Sequence[Cause]) -> Iterator[str]:
     """The numbered reasons that cells refer to, each with its checks and their commands."""
-    if not causes:
-        return
-    yield from ("## What is not right", "")
-    yield "Each reason once, with every check that ended for it and the command that runs it again."
+    unknown = [cause for cause in causes if not cause.known]
+    if unknown:
+        yield from ("## What is not right", "")
+        lead = "Each reason once, with every check that ended for it and the command that runs it"
+        yield f"{lead} again."
+        yield from _numbered(unknown)
+
+
+def known_failures(causes: Sequence[Cause]) -> Iterator[str]:
+    """Those of them that an expectations file names."""
+    expected = [cause for cause in causes if cause.known]
+    if expected:
+        yield from (f"## {known.KNOWN}", "", known.KNOWN_LEAD)
+        yield from _numbered(expected)
+
+
+def _numbered(causes: Sequence[Cause]) -> Iterator[str]:
     for cause in causes:
         symbol = words.SYMBOL[cause.reason.verdict]
         yield from ("", f"{cause.number}. {symbol} {plain(cause.reason.text)}", "")

@@ -5,7 +5,7 @@ result, since "could not be tried here" in tonight's run says nothing against wh
 run measured elsewhere; such a cell names the older run it comes from. Anything else replaces,
 whatever it says, and what it replaced is kept beside it where the two disagree.
 
-A reported ``pass`` counts as one only if :func:`conformance.verdict.decide` agrees from the
+A reported ``pass``, or ``xpass``, counts as one only if :func:`conformance.verdict.decide` agrees from the
 evidence in the same report, and if no control speaks against the run (:mod:`matrix.trust`).
 Otherwise the check is an ``error``: no green cell without proof.
 """
@@ -76,7 +76,7 @@ def _disagreeing(older: Sequence[Results], shown: Verdict) -> Iterator[Replaced]
 
 
 def _proven(cell: Cell, distrust: str) -> Cell:
-    if cell.verdict is not Verdict.PASS:
+    if cell.verdict not in (Verdict.PASS, Verdict.XPASS):
         return cell
     supported, why = decide(cell.evidence)
     if supported is not Verdict.PASS:
@@ -85,5 +85,5 @@ def _proven(cell: Cell, distrust: str) -> Cell:
 
 
 def _unproven(cell: Cell, why: str) -> Cell:
-    message = f"the report says pass, {why}"
+    message = f"the report says {cell.verdict}, {why}"
     return cell.model_copy(update={"verdict": Verdict.ERROR, "message": message})

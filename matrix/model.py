@@ -8,7 +8,7 @@ from typing import Any, Literal
 from conformance.evidence import Rung
 from conformance.report_parts import Contradiction
 from conformance.verdict import Verdict
-from matrix.parts import CheckResult, Reason, Row, Run, Standing
+from matrix.parts import CheckResult, Flaky, Reason, Row, Run, Standing
 
 # Why a cell has no check: a run of every check planned none, or no run was one of every check.
 Absence = Literal["none_planned", "not_asked"]
@@ -74,7 +74,8 @@ class MatrixCell:
 class Matrix:
     """Features by connectors; ``runs`` is oldest first, ``columns`` are by name.
 
-    ``contradictions`` are those of each connector's newest run and its shards.
+    ``contradictions`` are those of each connector's newest run and its shards; ``flaky`` are the
+    checks that are known to come and go, with how often each failed over all runs.
     """
 
     rows: tuple[Row, ...]
@@ -82,6 +83,7 @@ class Matrix:
     cells: tuple[MatrixCell, ...]
     runs: tuple[Run, ...]
     contradictions: tuple[Contradiction, ...] = ()
+    flaky: tuple[Flaky, ...] = ()
     schema_version: Literal[2] = 2
 
     def cell(self, connector: str, feature: str) -> MatrixCell:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Literal
 
 from conformance.report import Cell, Control, Host, Suite, Timing
-from conformance.report_parts import RegistryGate
+from conformance.report_parts import ExpectationsResult, RegistryGate
 from conformance.verdict import Verdict
 
 
@@ -57,6 +57,7 @@ class Run:
 
     ``distrust``: why no pass of it can be believed; empty where nothing speaks against it.
     ``registry`` only where it decided the run's exit code, which is a run of all connectors.
+    ``expectations``: the file of known failures that it was given, and what became of each entry.
     """
 
     run_id: str
@@ -71,6 +72,7 @@ class Run:
     controls: tuple[ControlResult, ...] = ()
     distrust: str = ""
     registry: RegistryGate | None = None
+    expectations: ExpectationsResult | None = None
 
 
 @dataclass(frozen=True)
@@ -110,3 +112,18 @@ class Reason:
 
     verdict: Verdict
     text: str
+
+
+@dataclass(frozen=True)
+class Flaky:
+    """A check that an expectations file lets pass or fail, over all runs that expected it to.
+
+    ``failed`` of ``tried`` runs, those alone in which it passed or failed as expected; ``reason``
+    is the newest run's.
+    """
+
+    connector: str
+    check: str
+    failed: int
+    tried: int
+    reason: str

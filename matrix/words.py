@@ -71,7 +71,7 @@ def legend(matrix: Matrix) -> list[tuple[Verdict, str]]:
 def reason(cell: Cell) -> Reason:
     """Why a check did not pass, with what the expectations file says of it."""
     said = cell.message or "no message was recorded"
-    expected = f" (expected: {cell.expectation})" if cell.expectation else ""
+    expected = f" (expected: {cell.expectation.words})" if cell.expectation else ""
     return Reason(cell.verdict, said + expected)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 import pytest
-from test_matrix_samples import FEATURE, cell, climbed, column, fact, one, report
+from test_matrix_samples import FEATURE, cell, climbed, column, expected, fact, one, report
 
 from conformance.errors import ReportError
 from conformance.evidence import Evidence, Outcome, Proof, Rung, Step
@@ -119,10 +119,10 @@ def test_reach_is_that_of_the_weakest_pass() -> None:
 
 def test_checks_are_worst_first_and_reasons_told_once() -> None:
     same = [cell(name, Verdict.FAIL, "broken") for name in ("b", "c")]
-    known = cell("d", Verdict.XFAIL, "slow", expectation="issue 7")
+    known = cell("d", Verdict.XFAIL, "slow", expectation=expected())
     found = drawn(one(cell("a"), known, *same))
     assert [result.cell.check for result in found.checks] == ["b", "c", "d", "a"]
-    assert [reason.text for reason in found.reasons] == ["broken", "slow (expected: issue 7)"]
+    assert [reason.text for reason in found.reasons] == ["broken", "slow (expected: fail: issue 7)"]
 
 
 def test_every_result_of_a_check_counts_when_one_run_has_several() -> None:

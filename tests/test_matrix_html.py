@@ -9,7 +9,7 @@ from html import unescape
 from html.parser import HTMLParser
 
 import pytest
-from test_matrix_samples import FEATURE, cell, column, fact, one, report
+from test_matrix_samples import FEATURE, cell, column, expected, fact, one, report
 
 from conformance.features import FEATURES
 from conformance.report import Report
@@ -93,7 +93,8 @@ def test_the_evidence_is_all_there() -> None:
 
 def test_foreign_text_stays_text() -> None:
     bad = cell(HOSTILE, Verdict.FAIL, HOSTILE, replay=HOSTILE, requirement=HOSTILE, model=HOSTILE)
-    bad.evidence, bad.log_excerpt, bad.expectation = fact(HOSTILE), HOSTILE, HOSTILE
+    bad.evidence, bad.log_excerpt = fact(HOSTILE), HOSTILE
+    bad.expectation = expected(reason=HOSTILE)
     named = column(bad, cell(feature=HOSTILE), title=HOSTILE, declared={HOSTILE: HOSTILE})
     text = page(report(named, problems=[HOSTILE], packages={HOSTILE: HOSTILE}))
     assert Tags(text).named("img") == []

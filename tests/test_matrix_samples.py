@@ -16,6 +16,7 @@ from conformance.report import (
     Suite,
     Timing,
 )
+from conformance.report_parts import Expected
 from conformance.verdict import Verdict
 
 FIRST = datetime(2026, 1, 30, 12, 0, tzinfo=UTC)
@@ -33,7 +34,8 @@ def climbed(top: Rung) -> Evidence:
 
 def cell(check: str = "a", verdict: Verdict = Verdict.PASS, message: str = "", **more: Any) -> Cell:
     """One check's cell; a pass holds the whole ladder unless ``evidence`` is given."""
-    proof = climbed(Rung.CONTROL) if verdict is Verdict.PASS else Evidence()
+    passes = verdict in (Verdict.PASS, Verdict.XPASS)
+    proof = climbed(Rung.CONTROL) if passes else Evidence()
     fields = {"feature": FEATURE, "level": "core", "evidence": proof, "requirement": "It holds."}
     fields |= {"replay": f"kv-conformance replay report.json {check}"}
     return Cell(check=check, verdict=verdict, message=message, **(fields | more))
@@ -61,6 +63,12 @@ def report(*columns: ConnectorResult, day: int = 0, version: str = "0.32.0", **m
 def one(*cells: Cell, **more: Any) -> Report:
     """A run of one connector."""
     return report(column(*cells), **more)
+
+
+def expected(verdict: Verdict = Verdict.FAIL, reason: str = "issue 7", **more: Any) -> Expected:
+    """What an expectations file says of a cell, which was judged just so."""
+    fields: dict[str, Any] = {"at": "known.yaml:3", "expires": FIRST.date(), "seen": verdict}
+    return Expected(verdict=verdict, reason=reason, **(fields | more))
 
 
 def fact(seen: Any) -> Evidence:
