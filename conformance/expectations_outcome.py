@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
 from conformance.report import Cell, Report
 from conformance.report_parts import EntryResult, EntryState, ExpectationsResult
@@ -16,7 +16,7 @@ def tally(report: Report) -> None:
     """Bring the entries of a report up to what its cells say."""
     for entry in report.expectations.entries if report.expectations else ():
         if entry.cells:
-            _count(entry, [cell for name in entry.cells if (cell := _cell(report, name))])
+            _count(entry, {n: judged(cell) for n in entry.cells if (cell := _cell(report, n))})
 
 
 def _cell(report: Report, name: str) -> Cell | None:
@@ -25,13 +25,13 @@ def _cell(report: Report, name: str) -> Cell | None:
     return column.cell(check) if column else None
 
 
-def _count(entry: EntryResult, cells: Iterable[Cell]) -> None:
-    seen = {cell.check: judged(cell) for cell in cells}
+def _count(entry: EntryResult, seen: Mapping[str, Verdict]) -> None:
+    """``seen``: by the name of a cell, what it was judged."""
     entry.failed = sum(verdict is entry.verdict for verdict in seen.values())
     entry.passed = sum(verdict is Verdict.PASS for verdict in seen.values())
     over = _no_longer(entry, seen)
     if over:
-        told = [f"{check} is {seen[check]}" for check in over]
+        told = [f"{name} is {seen[name]}" for name in over]
         entry.state, entry.note = EntryState.STALE, _listed(told)
     elif any(verdict in FAILURES and verdict is not entry.verdict for verdict in seen.values()):
         entry.state = EntryState.OTHER
@@ -44,10 +44,10 @@ def judged(cell: Cell) -> Verdict:
     return cell.expectation.seen if cell.expectation else cell.verdict
 
 
-def _no_longer(entry: EntryResult, seen: dict[str, Verdict]) -> list[str]:
+def _no_longer(entry: EntryResult, seen: Mapping[str, Verdict]) -> list[str]:
     """The cells that speak against an entry: one that is refused in clear words fails no more."""
     ends = (Verdict.UNSUPPORTED,) if entry.flaky else (Verdict.PASS, Verdict.UNSUPPORTED)
-    return [check for check, verdict in seen.items() if verdict in ends]
+    return [name for name, verdict in seen.items() if verdict in ends]
 
 
 def words(found: ExpectationsResult | None) -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from expectation_samples import PLACES, TODAY, entry, ruled
-from test_matrix_samples import cell, one
+from test_matrix_samples import cell, column, one
+from test_matrix_samples import report as reported
 
 from conformance.expectations import Entry
 from conformance.expectations_outcome import expected, flaky, judged, known, tally, words
@@ -49,13 +50,13 @@ LENGTHS = entry(check="length/*")
         ([Verdict.NOT_RUN, Verdict.ERROR], EntryState.UNTRIED, (0, 0), ""),
         ([], EntryState.UNTRIED, (0, 0), ""),
         ([DEGRADED, FAIL], EntryState.OTHER, (1, 0), ""),
-        ([FAIL, PASS], EntryState.STALE, (1, 1), "length/B is pass"),
-        ([DEGRADED, PASS], EntryState.STALE, (0, 1), "length/B is pass"),
+        ([FAIL, PASS], EntryState.STALE, (1, 1), "nixl/length/B is pass"),
+        ([DEGRADED, PASS], EntryState.STALE, (0, 1), "nixl/length/B is pass"),
         (
             [PASS, Verdict.UNSUPPORTED, FAIL],
             EntryState.STALE,
             (1, 1),
-            "length/1 is pass, length/B is unsupported",
+            "nixl/length/1 is pass, nixl/length/B is unsupported",
         ),
     ],
 )
@@ -86,7 +87,8 @@ def test_a_flaky_entry_is_not_stale_for_a_pass(
 
 def test_many_cells_that_no_longer_fail_are_counted() -> None:
     found = only([PASS] * 4, entry(check="*"))
-    assert found.note == "length/1 is pass, length/B is pass, length/B+1 is pass and 1 more"
+    three = "nixl/length/1 is pass, nixl/length/B is pass, nixl/length/B+1 is pass"
+    assert found.note == f"{three} and 1 more"
     assert only([PASS] * 3, entry(check="*")).note.endswith("length/B+1 is pass")
 
 
@@ -101,6 +103,17 @@ def test_an_entry_that_was_settled_before_anything_was_tried_stays_so() -> None:
     expired = entry(expires=TODAY.replace(year=2020))
     found = only([FAIL], expired)
     assert (found.state, found.failed) == (EntryState.EXPIRED, 0)
+
+
+def test_cells_of_several_connectors_are_told_apart() -> None:
+    ruling = ruled(entry("*", "length/1"))
+    columns = [column(cell("length/1", FAIL)), column(cell("length/1", PASS), name="example")]
+    for one_column in columns:
+        ruling.settle(one_column.name, one_column.cells[0])
+    done = reported(*columns, expectations=ruling.result)
+    tally(done)
+    [found] = result(done).entries
+    assert (found.failed, found.passed, found.note) == (1, 1, "example/length/1 is pass")
 
 
 def test_cells_of_a_connector_that_the_report_lacks_are_not_counted() -> None:
@@ -128,9 +141,9 @@ def test_what_has_to_be_done_is_told_with_the_line() -> None:
         entry("example"),
     )
     assert words(result(report)) == [
-        "known.yaml:10: nixl length/1: expected fail, but length/1 is pass: remove the entry",
-        "known.yaml:20: nixl length/B*: expected fail, but length/B+1 is pass: narrow the entry "
-        "to what still fails",
+        "known.yaml:10: nixl length/1: expected fail, but nixl/length/1 is pass: remove the entry",
+        "known.yaml:20: nixl length/B*: expected fail, but nixl/length/B+1 is pass: narrow the "
+        "entry to what still fails",
         "known.yaml:30: nixl lenght: matches no cell, there is no such connector or check: fix "
         "the spelling or remove the entry",
         "known.yaml:40: nixl transfer/chat: expired, its last day was 2020-12-01: see whether it "
