@@ -61,6 +61,14 @@ Checks = Annotated[
     list[str],
     typer.Option("--check", help="Only this check id or pattern, such as 'length/*'; repeatable."),
 ]
+Levels = Annotated[
+    list[str],
+    typer.Option(
+        "--level",
+        help="Only cells of this level: core (asked of every connector), extended or provisional; "
+        "repeatable. Default: all.",
+    ),
+]
 Profiles = Annotated[
     list[Path], typer.Option("--profile", help="YAML profile of a connector of your own.")
 ]
@@ -135,6 +143,7 @@ def plan_command(
     connector: Connectors = [],  # noqa: B006 (typer copies defaults)
     feature: Features = [],  # noqa: B006
     check: Checks = [],  # noqa: B006
+    level: Levels = [],  # noqa: B006
     profile: Profiles = [],  # noqa: B006
     model: ModelName = None,
     real_model: RealModel = "auto",
@@ -145,6 +154,7 @@ def plan_command(
         connectors=connector,
         features=feature,
         checks=check,
+        levels=level,
         profiles=profile,
         model=model,
         real_model=real_model,
@@ -160,6 +170,7 @@ def run(
     connector: Connectors = [],  # noqa: B006
     feature: Features = [],  # noqa: B006
     check: Checks = [],  # noqa: B006
+    level: Levels = [],  # noqa: B006
     profile: Profiles = [],  # noqa: B006
     model: ModelName = None,
     real_model: RealModel = "auto",
@@ -197,6 +208,7 @@ def run(
         connectors=connector,
         features=feature,
         checks=check,
+        levels=level,
         profiles=profile,
         model=model,
         real_model=real_model,
@@ -241,6 +253,7 @@ def replay(
         **found.options,
         "connectors": [name],
         "features": [],
+        "levels": [],
         "checks": [check],
         "real_model": "all",
         "expectations": None,  # what is seen, whatever is expected

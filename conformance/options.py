@@ -7,7 +7,7 @@ import secrets
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -19,6 +19,8 @@ from conformance.profile import Profile
 from conformance.profile_file import builtin_profiles, load_profile
 from conformance.serving.ports import DEFAULT_RANGE, PortRange
 
+Level = Literal["core", "extended", "provisional"]
+LEVELS: tuple[Level, ...] = get_args(Level)
 FAST_MODEL = {"cpu": "tiny-llama"}
 REAL_MODEL = {"cpu": "smollm2-135m-instruct"}
 GPU_MODEL = "Qwen/Qwen3-0.6B"
@@ -32,6 +34,7 @@ class RunOptions(BaseModel):
     connectors: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     checks: tuple[str, ...] = ()
+    levels: tuple[Level, ...] = ()
     profiles: tuple[Path, ...] = ()
     model: str | None = None
     real_model: str = Field(default="auto", pattern="^(auto|all|none)$")
@@ -85,6 +88,9 @@ class RunOptions(BaseModel):
         if given.get("seed") is None:
             # Prompts that a running pair has seen before are in its caches.
             given["seed"] = secrets.randbelow(10**9) if given.get("attachment") else 0
+        for level in given.get("levels", ()):
+            if level not in LEVELS:
+                raise UsageError(_unknown("--level", level, list(LEVELS)))
         try:
             return cls(server_pythons=named, **given).validated()
         except ValidationError as problem:

@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from conformance.attachment import API_KEY_VARIABLE, Attachment
-from conformance.options import RunOptions
+from conformance.options import LEVELS, RunOptions
 from conformance.serving.ports import DEFAULT_RANGE
-
-_REPEATABLE = ("connector", "feature", "check", "profile", "server-python")
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -20,6 +18,13 @@ def add_options(parser: pytest.Parser) -> None:
     add("--connector", action="append", default=[], help="connector to try (repeatable)")
     add("--feature", action="append", default=[], help="only checks of this feature (repeatable)")
     add("--check", action="append", default=[], help="only this check id or pattern (repeatable)")
+    add(
+        "--level",
+        action="append",
+        default=[],
+        choices=LEVELS,
+        help="only cells of this level (repeatable)",
+    )
     add("--profile", action="append", default=[], help="YAML profile of an own connector")
     add("--model", default=None, help="model recipe, Hugging Face id or folder")
     add("--real-model", default="auto", choices=("auto", "all", "none"))
@@ -69,6 +74,7 @@ def options_of(config: pytest.Config) -> RunOptions:
         "connectors": get("--connector"),
         "features": get("--feature"),
         "checks": get("--check"),
+        "levels": get("--level"),
         "profiles": get("--profile"),
         "model": get("--model"),
         "real_model": get("--real-model"),

@@ -180,7 +180,7 @@ def planned(cell: PlannedCell, options: RunOptions) -> Cell:
     return Cell(
         check=cell.id,
         feature=cell.check.feature,
-        level=cell.check.level,
+        level=cell.level,
         requirement=cell.check.requirement,
         model=cell.model,
         deployment=cell.deployment,

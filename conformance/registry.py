@@ -8,15 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from conformance.features import BY_ID
-from conformance.options import RunOptions, unknown_check
+from conformance.options import Level, RunOptions, unknown_check
 from conformance.profile import Profile
 from conformance.serving.deployment import PAIR, Key, Shape
 
-Level = Literal["core", "extended", "provisional"]
-ModelKind = Literal["fast", "real"]
+# What is not one of these kinds is the name of a recipe: a model of the check's own.
+KINDS = ("fast", "real")
 CHECKS_FOLDER = Path(__file__).parent / "checks"
 
 # What all other checks stand on, and the one that every control has to turn red.
@@ -34,7 +34,9 @@ class Check:
     """A registered check. ``cases`` are variants with a cell each; none means one cell.
 
     ``applies``: whether it makes sense for a connector at all; ``cases_of``: cases that depend
-    on the connector; ``shape``: the topology it needs.
+    on the connector; ``shape``: the topology it needs. ``model``: a kind, or the recipe of a model
+    that the requirement is about. ``variant``: what a profile may declare of it (``variants.py``).
+    ``core_cases``: of a core check, the cases that are core too, if not all; others are extended.
     """
 
     id: str
@@ -43,10 +45,22 @@ class Check:
     requirement: str
     module: str
     cases: tuple[str, ...] = ()
-    model: ModelKind = "fast"
+    model: str = "fast"
     applies: Callable[[Profile], bool] = _every_connector
     cases_of: Callable[[Profile], tuple[str, ...]] | None = None
     shape: Shape = PAIR
+    variant: str = ""
+    core_cases: tuple[str, ...] = ()
+
+    def level_of(self, case: str) -> Level:
+        """The level of one of its cells."""
+        spared = self.core_cases and case not in self.core_cases
+        return "extended" if self.level == "core" and spared else self.level
+
+    @property
+    def own_model(self) -> bool:
+        """Whether it is about one model, and means nothing on another."""
+        return self.model not in KINDS
 
     @property
     def conditional(self) -> bool:
@@ -83,6 +97,11 @@ class PlannedCell:
         return Key(self.profile.name, self.model, self.check.shape)
 
     @property
+    def level(self) -> Level:
+        """What the cell is for: core is asked of every connector."""
+        return self.check.level_of(self.case)
+
+    @property
     def deployment(self) -> str:
         """The same in words."""
         return self.key.label
@@ -97,10 +116,12 @@ def check(
     feature: str,
     level: Level = "core",
     cases: tuple[str, ...] = (),
-    model: ModelKind = "fast",
+    model: str = "fast",
     applies: Callable[[Profile], bool] = _every_connector,
     cases_of: Callable[[Profile], tuple[str, ...]] | None = None,
     shape: Shape = PAIR,
+    variant: str = "",
+    core_cases: tuple[str, ...] = (),
 ) -> Callable[[_Function], _Function]:
     """Register a test as a check. Its docstring's first paragraph is the requirement."""
 
@@ -110,6 +131,8 @@ def check(
             raise TypeError(f"check {id} needs a docstring: it is the requirement")
         if feature not in BY_ID:
             raise TypeError(f"check {id}: feature {feature!r} is not in features.py")
+        if not set(core_cases) <= set(cases):
+            raise TypeError(f"check {id}: core cases {core_cases} are not among its cases")
         found = Check(
             id=id,
             feature=feature,
@@ -121,6 +144,8 @@ def check(
             applies=applies,
             cases_of=cases_of,
             shape=shape,
+            variant=variant,
+            core_cases=core_cases,
         )
         _CHECKS[id] = found
         function.kv_check = found  # type: ignore[attr-defined]
@@ -172,12 +197,16 @@ def _wanted(found: Check, profile: Profile, options: RunOptions) -> bool:
         return False
     if not found.applies(profile) or (profile.control and found.id != FOUNDATION):
         return False
+    if found.own_model and options.model and not (options.features or options.checks):
+        return False  # another model was asked for; this one has to be asked for as well
     if found.model == "real":
         return options.real_model == "all" or (options.real_model == "auto" and profile.real_model)
     return True
 
 
 def _selected(cell: PlannedCell, options: RunOptions) -> bool:
+    if options.levels and cell.level not in options.levels:
+        return False
     patterns = options.checks
     return not patterns or any(
         fnmatchcase(name, pattern) for pattern in patterns for name in (cell.id, cell.check.id)
@@ -202,11 +231,12 @@ def _deployment_order(
 ) -> Callable[[PlannedCell], tuple[int, bool, int, int, str]]:
     """Fast deployments of every connector first, so that they share one reference.
 
-    Then those of every connector that need a reference started otherwise, one such after the
-    other. Within a connector the ordinary pair comes first: if that does not transfer, no other
-    will. Controls come last: they say whether what was seen before can be believed.
+    Then the real model's, then those of checks with a model of their own. For each model, those
+    of every connector that need a reference started otherwise come after the others, one such
+    after the other. Within a connector the ordinary pair comes first: if that does not transfer,
+    no other will. Controls come last: they say whether what was seen before can be believed.
     """
-    models = list(dict.fromkeys(c.model for c in sorted(cells, key=lambda c: c.check.model)))
+    models = list(dict.fromkeys(c.model for c in sorted(cells, key=_kind_of_model)))
     profiles = list(dict.fromkeys(c.profile.name for c in cells))
     references = list(dict.fromkeys(c.key.reference for c in sorted(cells, key=_extra_of)))
     return lambda cell: (
@@ -216,6 +246,10 @@ def _deployment_order(
         profiles.index(cell.profile.name),
         cell.check.shape.label,
     )
+
+
+def _kind_of_model(cell: PlannedCell) -> int:
+    return len(KINDS) if cell.check.own_model else KINDS.index(cell.check.model)
 
 
 def _extra_of(cell: PlannedCell) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import groupby
 
 import pytest
@@ -10,10 +11,11 @@ import pytest
 from conformance import registry
 from conformance.errors import UsageError
 from conformance.features import BY_ID
+from conformance.models import recipes
 from conformance.options import RunOptions
 from conformance.profile import Profile
 from conformance.profile_file import builtin_profiles
-from conformance.registry import PlannedCell, all_checks, check, plan
+from conformance.registry import KINDS, PlannedCell, all_checks, check, plan
 from conformance.serving.deployment import PAIR, Shape
 
 CHECKS = all_checks()
@@ -41,7 +43,7 @@ def test_cell_ids_are_unique_and_can_be_asked_for(profile: Profile) -> None:
 def test_every_check_states_its_requirement(found: registry.Check) -> None:
     assert found.feature in BY_ID
     assert found.level in ("core", "extended", "provisional")
-    assert found.model in ("fast", "real")
+    assert found.model in KINDS or found.model in recipes()
     assert found.requirement[0].isupper()
     assert found.requirement.endswith(".")
     assert "\n" not in found.requirement
@@ -184,3 +186,25 @@ def test_deployments_of_every_connector_that_share_a_reference_follow_each_other
         *(("nixl", "own"), ("nixl", "own-too"), ("example", "own"), ("example", "own-too")),
         *(("nixl", "late"), ("example", "late")),
     ]
+
+
+def test_of_a_core_check_only_the_named_cases_are_core() -> None:
+    made = replace(
+        next(one for one in CHECKS if one.id == "length"), cases=("a", "b"), core_cases=("b",)
+    )
+    assert [made.level_of(case) for case in made.cases] == ["extended", "core"]
+    assert replace(made, core_cases=()).level_of("a") == "core"
+    assert replace(made, level="provisional").level_of("a") == "provisional"
+
+
+def test_a_level_chooses_cells() -> None:
+    everything = plan(RunOptions(connectors=("nixl",)), "cpu")
+    for level in ("core", "extended"):
+        chosen = plan(RunOptions(connectors=("nixl",), levels=(level,)), "cpu")
+        assert [c.id for c in chosen] == [c.id for c in everything if c.level == level]
+        assert chosen
+
+
+def test_an_unknown_level_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(UsageError, match="--level 'croe' is unknown; did you mean 'core'"):
+        RunOptions.of(levels=["croe"])

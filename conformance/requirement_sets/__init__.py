@@ -132,7 +132,8 @@ def _candidates() -> list[Check]:
 
 
 def _cells(check: Check) -> list[str]:
-    return [f"{check.id}/{case}" for case in check.cases] or [check.id]
+    core = [case for case in check.cases if check.level_of(case) == "core"]
+    return [f"{check.id}/{case}" for case in core] or [check.id]
 
 
 def _read(file: Path) -> RequirementSet:
