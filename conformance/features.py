@@ -42,6 +42,11 @@ FEATURES: tuple[Feature, ...] = (
         "A streamed answer is, token by token, the unstreamed one.",
     ),
     Feature(
+        "sampling",
+        "Sampling",
+        "Seeds, penalties, biases, stops, scores and several choices act on D as on one server.",
+    ),
+    Feature(
         "structured-output",
         "Structured output",
         "JSON schema, regex, choice and grammar hold across the handoff.",

@@ -60,6 +60,8 @@ def _piece(
 
 def _texts(drawn: Drawn, body: Json) -> list[str]:
     """Text by token: what may yet become a stop string is held back until it cannot."""
+    if drawn.leaks:
+        return [token.text for token in drawn.tokens]
     stops = body.get("stop") or ()
     lengths = [len(stop) for stop in ([stops] if isinstance(stops, str) else stops)]
     held = 0 if body.get("include_stop_str_in_output") else max(lengths, default=1) - 1

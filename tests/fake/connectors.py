@@ -21,6 +21,7 @@ class NoConnector:
     """A server of its own: the reference."""
 
     looks_up = False
+    leaked = 0
 
     def load(self, ids: Sequence[int], params: Params) -> tuple[list[int], int]:
         """KV of the first prompt tokens from elsewhere, and the bytes that were moved for it."""
@@ -37,7 +38,7 @@ class NoConnector:
     @property
     def usage(self) -> float:
         """The part of the KV cache that waits for decode servers."""
-        return 0.0
+        return self.leaked / 1000
 
 
 class Nixl(NoConnector):
@@ -76,7 +77,7 @@ class Nixl(NoConnector):
 
     @property
     def usage(self) -> float:
-        return len(self._kept) / 1000
+        return (len(self._kept) + self.leaked) / 1000
 
 
 class Example(NoConnector):

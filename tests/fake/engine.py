@@ -62,6 +62,7 @@ class Engine:
             kv = model.extend_kv([], ids)
         self._remember(salt, ids, kv)
         returned = self.connector.save(request, ids, kv, params)
+        self.connector.leaked += "keeps_kv" in faults
         choices = sampling.choices(kv[:-1], ids, body, faults)
         if "no_params_on_stop" in faults and choices[0].reason == "stop":
             returned = {}
@@ -123,7 +124,7 @@ def _scores_prompt(body: dict[str, Any]) -> bool:
     """Whether every prompt token has to be computed, since its log-probability is wanted."""
     wanted = body.get("prompt_logprobs")
     if wanted is None and body.get("echo"):
-        wanted = body.get("top_logprobs" if "messages" in body else "logprobs")
+        wanted = body.get("top_logprobs") or 0 if "messages" in body else body.get("logprobs")
     return wanted is not None
 
 

@@ -1,13 +1,15 @@
 """What is broken on purpose: ``FAKE_VLLM_FAULT=[role:]name[:number][@check],…``.
 
 Without a role (``prefill``, ``decode``, ``reference``) every server has the fault; without a
-check, every request. The suite names the check of a request in its user agent.
+check, every request. The suite names the check of a request in its user agent. Entries are parted
+by semicolons if there are any, for the names of some checks have commas.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 KNOWN = {
     "recompute": "decode ignores what was handed over, and says so in its counters",
@@ -42,6 +44,11 @@ KNOWN = {
     "same_choices": "every choice is the first one",
     "one_beam": "beam search finds one beam, as often as it was asked for",
     "best_of": "best_of is an HTTP 500",
+    "leaks_stop": "a stop string that lies across tokens is told as far as it came",
+    "refuses_best_of": "best_of is HTTP 400",
+    "keeps_kv": "a part of the KV cache stays in use for ever",
+    "cuts_ids": "token ids are truncated as a rendered prompt is",
+    "vague": "what is wrong with a request is not told",
     "few_tops": "one of the likeliest tokens is missing from log-probabilities",
     "scores_hits": "log-probabilities of prompt tokens that were not computed are junk",
     "no_salt": "the prefix cache knows no cache_salt",
@@ -57,7 +64,8 @@ KNOWN = {
 # Fields of the request that a server may be deaf to.
 FIELDS = (
     *("seed", "logit_bias", "bad_words", "allowed_token_ids", "min_tokens", "stop"),
-    *("stop_token_ids", "include_stop_str_in_output", "ignore_eos", "n", "echo", "top_p"),
+    *("stop_token_ids", "include_stop_str_in_output", "ignore_eos", "n", "echo", "top_k"),
+    *("max_tokens", "truncate_prompt_tokens"),
 )
 KNOWN |= {f"drop_{name}": f"{name} is ignored" for name in FIELDS}
 ROLES = ("prefill", "decode", "reference")
@@ -79,6 +87,10 @@ class Faults:
     def __contains__(self, name: str) -> bool:
         return any(name == known for known, _, _ in self.listed)
 
+    def heard(self, body: dict[str, Any]) -> dict[str, Any]:
+        """What of a request reaches a server that is deaf to some fields."""
+        return {name: value for name, value in body.items() if f"drop_{name}" not in self}
+
     def number(self, name: str) -> int:
         """The number given with a fault; 0 without the fault."""
         return next((number for known, number, _ in self.listed if name == known), 0)
@@ -92,7 +104,7 @@ def faults_of(role: str) -> Faults:
 def parse(text: str, role: str) -> Faults:
     """Those of a list that a server of this role has."""
     listed = []
-    for entry in filter(None, text.split(",")):
+    for entry in filter(None, text.split(";" if ";" in text else ",")):
         what, _, check = entry.strip().partition("@")
         parts = what.split(":")
         scope = parts.pop(0) if parts[0] in ROLES else role

@@ -24,6 +24,15 @@ class BadRequest(Exception):
 
 def prompt_of(chat: bool, body: Json, most: int, faults: Faults) -> list[int]:
     """The prompt's token ids, at most so many. Raises :class:`BadRequest`."""
+    try:
+        return _prompt_of(chat, body, most, faults)
+    except BadRequest as problem:
+        if "vague" in faults:
+            raise BadRequest("Something is wrong with it.") from problem
+        raise
+
+
+def _prompt_of(chat: bool, body: Json, most: int, faults: Faults) -> list[int]:
     ids = _chat(body, faults) if chat else _completion(body, faults)
     if len(ids) >= most and "takes_long" not in faults:
         raise BadRequest(
@@ -65,6 +74,8 @@ def _chat(body: Json, faults: Faults) -> list[int]:
         )
     if "lax_ids" in faults:
         return reused
+    if "cuts_ids" in faults:
+        reused = template.truncated(reused, body)
     return _in_vocabulary(reused, _IDS_FIELD)
 
 
@@ -83,3 +94,5 @@ def _must_fit_together(body: Json, faults: Faults) -> None:
         )
     if "best_of" in body and "best_of" in faults:
         raise BadRequest("Internal server error", status=500)
+    if "best_of" in body and "refuses_best_of" in faults:
+        raise BadRequest("best_of is not supported")

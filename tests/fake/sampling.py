@@ -25,11 +25,11 @@ class Drawn:
     reason: str
     text: str
     stop_reason: int | str | None = None
+    leaks: bool = False
 
 
 def choices(kv: list[int], ids: list[int], body: dict[str, Any], faults: Faults) -> list[Drawn]:
     """Every choice of an answer to a prompt, of which ``kv`` holds all tokens but the last."""
-    body = {key: value for key, value in body.items() if f"drop_{key}" not in faults}
     limit = body.get("max_completion_tokens") or body.get("max_tokens") or 16
     if "empty_text" in faults:
         return [Drawn([], "stop", "")]
@@ -58,6 +58,9 @@ class _Draw:
         self.stop_ids = set(body.get("stop_token_ids") or ())
         self.ends = self.stop_ids if body.get("ignore_eos") else {*self.stop_ids, EOS}
         self.shows_end = bool(body.get("include_stop_str_in_output"))
+        self.counted: list[int] = []
+        if "counts_first" in faults:
+            self.counted = [self._next([]).id]
 
     def answer(self, limit: int) -> Drawn:
         tokens: list[Token] = []
@@ -72,13 +75,12 @@ class _Draw:
             for stop in self.stops:
                 if stop in text:
                     end = text.find(stop) + len(stop) * self.shows_end
-                    return Drawn(tokens, "stop", text[:end], stop)
+                    leaks = "leaks_stop" in self.faults
+                    return Drawn(tokens, "stop", text[:end], stop, leaks)
         return Drawn(tokens, "length", text)
 
     def _next(self, before: list[Token]) -> Token:
-        step, said = len(before), [token.id for token in before]
-        if "counts_first" in self.faults:
-            said = [*said, _likely(self.state, 0)[0]]
+        step, said = len(before), [*self.counted, *(token.id for token in before)]
         raw = _scores(self.state, step)
         named = self.body.get("allowed_token_ids")
         pool = named or [*raw, *map(int, self.body.get("logit_bias") or {})]
@@ -97,6 +99,9 @@ class _Draw:
             score *= body.get("repetition_penalty") or 1  # scores are below 0
         score -= (body.get("presence_penalty") or 0) * (token in said)
         score -= (body.get("frequency_penalty") or 0) * said.count(token)
+        most = body.get("top_k")
+        if most and token not in list(_scores(self.state, step))[:most]:
+            return -math.inf
         if body.get("temperature", 1) > 0:
             seed = (body.get("seed") or 0) + self.index
             luck = (1 + model.number("luck", seed, step, token) % 9999) / 10001
@@ -128,7 +133,7 @@ def _scores(state: int, step: int) -> dict[int, float]:
     best = -0.1 - (draw >> 16) % 4000 / 1000
     second = best - 0.6 - (draw >> 32) % 1000 / 1000
     likely = _likely(state, step)
-    rest = {token: second - rank for rank, token in enumerate(likely[2:], start=1)}
+    rest = {token: second - rank / 5 for rank, token in enumerate(likely[2:], start=1)}
     return {likely[0]: best, likely[1]: second, **rest}
 
 

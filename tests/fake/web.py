@@ -81,7 +81,7 @@ class Handler(wire.Connection):
             ids = model.tokenize(body["prompt"])
             self.reply_json(200, {"count": len(ids), "tokens": ids})
         elif path in (COMPLETIONS, CHAT):
-            self._generate(path == CHAT, body)
+            self._generate(path == CHAT, self.server.faults.at(self.agent).heard(body))
         else:
             self.reply_json(404, {"detail": "Not Found"})
 
