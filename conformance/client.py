@@ -157,6 +157,14 @@ class Client:
         except httpx.TransportError as problem:
             raise self._lost(path, problem) from problem
 
+    def command(self, path: str, **params: str) -> httpx.Response:
+        """What a POST of a command such as ``/reset_prefix_cache`` gives, whatever its status."""
+        try:
+            with self.clock.span("request"):
+                return self._http.post(path, params=params, headers=self._headers())
+        except httpx.TransportError as problem:
+            raise self._lost(path, problem) from problem
+
     def rendered(self, messages: list[Body]) -> list[int]:
         """Token ids of a chat's prompt, by the server's own template. Raises as below."""
         return self._tokens({"messages": messages})

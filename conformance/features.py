@@ -71,6 +71,22 @@ FEATURES: tuple[Feature, ...] = (
         "Concurrent shared prefixes",
         "Requests that share blocks of prompt at the same time never get each other's KV.",
     ),
+    Feature(
+        "scheduler",
+        "Scheduler interplay",
+        "Transfers add up with prefix caches, chunks, preemption and each other, and every answer "
+        "is right.",
+    ),
+    Feature(
+        "isolation",
+        "Isolation",
+        "KV of one cache salt or adapter never serves a request of another.",
+    ),
+    Feature(
+        "lifecycle",
+        "Lifecycle",
+        "Caches emptied, engines paused and put to sleep: nothing stale is served, nothing lost.",
+    ),
 )
 
 BY_ID: dict[str, Feature] = {feature.id: feature for feature in FEATURES}

@@ -25,7 +25,10 @@ BUILD_LIMIT_S = 900
 
 
 class Recipe(BaseModel):
-    """One ``fixtures/models/*.yaml``: how to make a model from installed packages and a seed."""
+    """One ``fixtures/models/*.yaml``: how to make a model from installed packages and a seed.
+
+    ``adapter_of``: it is no model of its own, but goes with that one.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -34,6 +37,7 @@ class Recipe(BaseModel):
     builder: str
     needs: tuple[str, ...] = ()
     dtype: str = "float32"
+    adapter_of: str | None = None
     parameters: dict[str, Any] = Field(default_factory=dict)
 
     @property
@@ -67,10 +71,11 @@ def recipes() -> dict[str, Recipe]:
 
 def check_name(name: str) -> None:
     """Raises :class:`UsageError` unless a recipe, a Hugging Face id or a folder is named."""
-    if name in recipes() or Path(name).is_dir() or _looks_like_hub_id(name):
+    models = [known for known, recipe in recipes().items() if recipe.adapter_of is None]
+    if name in models or Path(name).is_dir() or _looks_like_hub_id(name):
         return
     raise UsageError(
-        f"--model {name!r} is unknown: give one of {', '.join(recipes())}, a Hugging Face id "
+        f"--model {name!r} is unknown: give one of {', '.join(models)}, a Hugging Face id "
         "such as Qwen/Qwen3-0.6B, or the path of a model's folder"
     )
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 from pathlib import Path
 
-from conformance.models import Model
+from conformance.models import Model, obtain
 from conformance.options import RunOptions
 from conformance.placeholders import fill
 from conformance.profile import Profile, Role
@@ -23,6 +24,9 @@ from conformance.serving.ports import PortRange
 from conformance.serving.process import ProcessPlan
 from conformance.serving.served import ServerRole
 from conformance.serving.server import Server, ServerPlan
+
+# In the arguments of a shape: the folder of a model, such as an adapter.
+MODEL = re.compile(r"\$\{model:([a-zA-Z0-9._-]+)\}")
 
 
 class Assembly:
@@ -123,9 +127,10 @@ class Assembly:
         env: dict[str, str],
     ) -> Server:
         extra, port = of.key.shape.extra(role), self._ports.lease()
+        address = ("--host", "127.0.0.1", "--port", str(port.port))
         plan = ServerPlan(
             what=f"{role} server",
-            command=[*command, *extra.args, "--host", "127.0.0.1", "--port", str(port.port)],
+            command=[*command, *self._filled(extra.args), *address],
             env={**env, **dict(extra.env)},
             log=self._log(of.key, role),
             shared_dirs=[of.leases.root] if of.leases else [],
@@ -134,6 +139,11 @@ class Assembly:
             port=port,
         )
         return Server(plan)
+
+    def _filled(self, args: tuple[str, ...]) -> list[str]:
+        """With the folders of the models that a shape names, built if need be."""
+        engine = self._engines.default
+        return [MODEL.sub(lambda found: obtain(found[1], engine).source, part) for part in args]
 
     def _log(self, key: Key, what: str) -> Path:
         self._logged += 1

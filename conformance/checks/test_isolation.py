@@ -1,0 +1,159 @@
+"""Isolation: KV of one tenant, salt or adapter never serves a request of another.
+
+Prefix caches and stores are keyed by what a prompt's KV depends on. A key that leaves the salt
+out lets one user time another's prompts; one that leaves the adapter out gives wrong answers
+(vllm#53495: ExampleConnector keys on raw tokens; vllm#44250, vllm#56643: LMCache).
+
+Two models on the same store are not tried: both servers of a pair have one model, and a store
+that two pairs share is a deployment of its own. A child of that is the adapter here, which is
+another model with the same tokens.
+"""
+
+from dataclasses import dataclass
+
+from conformance import expect
+from conformance.case import Case
+from conformance.client import Body
+from conformance.developer import served_models
+from conformance.metrics import Meter, TokenSources
+from conformance.pair import Ask, completion
+from conformance.parity import compare
+from conformance.registry import check
+from conformance.serving.deployment import Shape
+from conformance.warm import must_cache_prefixes
+
+ADAPTER = "tiny-llama-adapter"
+ADAPTED = Shape(
+    "adapter",
+    args=(
+        *("--enable-lora", "--max-lora-rank", "8"),
+        *("--lora-modules", f"{ADAPTER}=${{model:{ADAPTER}}}"),
+    ),
+)
+# A variant of a request that the ladder does not use.
+UNUSED = 10
+
+
+@dataclass(frozen=True)
+class Tenants:
+    """One prompt as two tenants ask for it: what of the body tells them apart."""
+
+    mine: Body
+    theirs: Body
+
+    def ask(self, case: Case, subject: str) -> Ask:
+        """As the first of them, with fresh prompts."""
+        length = 2 * case.block + case.block // 2
+
+        def body(variant: int) -> Body:
+            return completion(case.ids(length, variant), max_tokens=12, **self.mine)
+
+        return Ask(subject, "completions", body)
+
+    def of(self, body: Body) -> Body:
+        """The same prompt as the other asks for it."""
+        return {**body, **self.theirs}
+
+
+@check("isolation/salt", feature="isolation", cases=("decode", "prefill", "no salt"))
+def test_another_salt_never_hits(case: Case) -> None:
+    """A prompt that was transferred under one cache_salt is not known under another, or without.
+
+    The same salt has to hit, else salts are not what keeps them apart. Asked of prefill, the
+    other salt's request still transfers, from KV computed for it.
+    """
+    must_cache_prefixes(case.pair.prefill, case.pair.decode)
+    tenants = Tenants({"cache_salt": "one tenant's"}, {"cache_salt": "another tenant's"})
+    if case.name == "no salt":
+        tenants = Tenants({"cache_salt": "one tenant's"}, {"cache_salt": None})
+    ask = tenants.ask(case, "completion with a cache_salt")
+    case.prove(ask)
+    if case.name == "prefill":
+        _through_the_pair(case, ask, tenants, ask.body(UNUSED))
+    else:
+        _asked_of_decode(case, tenants, ask.body(0))
+
+
+@check(
+    "isolation/adapter",
+    feature="isolation",
+    level="extended",
+    model="tiny-llama",
+    shape=ADAPTED,
+    cases=("adapter first", "base first"),
+)
+def test_an_adapter_and_its_base_never_share(case: Case) -> None:
+    """The same prompt through the base model and through a LoRA adapter shares nothing.
+
+    Each answer equals the reference's for that model, which differ; each transfers.
+    """
+    must_cache_prefixes(case.pair.prefill, case.pair.decode)
+    base = case.pair.decode.server.model
+    served = served_models(case.pair.decode)
+    case.saw("models that decode serves", served)
+    expect.true(ADAPTER in served, f"decode should serve {ADAPTER}", served)
+    names: tuple[Body, Body] = ({"model": ADAPTER}, {"model": base})
+    tenants = Tenants(*(names if case.name == "adapter first" else reversed(names)))
+    ask = tenants.ask(case, f"completion by {tenants.mine['model']}")
+    case.prove(ask)
+    _must_answer_differently(case, ask.body(0), tenants)
+    _asked_of_decode(case, tenants, ask.body(0))
+    _through_the_pair(case, ask, tenants, ask.body(UNUSED))
+
+
+def _asked_of_decode(case: Case, tenants: Tenants, known: Body) -> None:
+    """Without a handoff decode knows nothing of the other's, and all whole blocks of the own."""
+    pair = case.pair
+    meter = Meter.on(pair.decode)
+    answer = pair.decode.ask("completions", tenants.of(known))
+    found = TokenSources.of(meter.delta())
+    case.saw("sources of the other tenant's prompt on decode", vars(found))
+    _nothing_known(found, "decode")
+    _is_right(case, tenants.of(known), answer.token_ids)
+    meter = Meter.on(pair.decode)
+    pair.decode.ask("completions", known)
+    again = TokenSources.of(meter.delta())
+    case.saw("sources of the first tenant's prompt, asked again", vars(again))
+    whole = (answer.prompt_tokens - 1) // case.block * case.block
+    expect.equal(again.local_cache_hit + again.external, whole, "tokens known of the own prompt")
+
+
+def _through_the_pair(case: Case, ask: Ask, tenants: Tenants, body: Body) -> None:
+    """Both legs for one, then for the other: neither side may know the prompt already."""
+    pair = case.pair
+    pair.exchange(ask, body)
+    exchange = pair.exchange(ask, tenants.of(body))
+    on_prefill = TokenSources.of(exchange.prefill_delta)
+    on_decode = TokenSources.of(exchange.decode_delta)
+    case.saw("sources of the other tenant's prompt", {"P": vars(on_prefill), "D": vars(on_decode)})
+    _nothing_known(on_prefill, "prefill")
+    expect.equal(on_decode.local_cache_hit, 0, "local_cache_hit of decode")
+    length = exchange.legs[0].decode.prompt_tokens
+    promised = pair.profile.granularity.promised(length, case.block)
+    expect.true(
+        on_decode.external >= promised, f"at least {promised} should be external", on_decode
+    )
+    _is_right(case, tenants.of(body), exchange.legs[0].decode.token_ids)
+
+
+def _nothing_known(found: TokenSources, side: str) -> None:
+    known = {"local_cache_hit": found.local_cache_hit, "external": found.external}
+    expect.equal(
+        known,
+        dict.fromkeys(known, 0),
+        f"tokens that {side} knew of a prompt from another tenant",
+    )
+
+
+def _is_right(case: Case, body: Body, token_ids: tuple[int, ...]) -> None:
+    expected = case.pair.expected("completions", body)
+    expect.equal(token_ids, expected.token_ids, "token ids of the other tenant's answer")
+
+
+def _must_answer_differently(case: Case, body: Body, tenants: Tenants) -> None:
+    one, other = (case.pair.expected("completions", b) for b in (body, tenants.of(body)))
+    expect.true(
+        not compare(one, other, case.pair.model.dtype).equal,
+        "the reference should answer otherwise with the adapter",
+        "one answer",
+    )

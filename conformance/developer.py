@@ -1,0 +1,113 @@
+"""vLLM's developer endpoints, which exist with ``VLLM_SERVER_DEV_MODE=1`` (0.32.0).
+
+``entrypoints/serve/dev`` and ``entrypoints/rl/online``: servers that the suite starts have them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from conformance.client import Client
+from conformance.errors import CheckFailed, NotHere
+
+MODES = ("keep", "wait", "abort")
+POLL_S = 0.02
+# A request that has left P's answer behind is forgotten some steps later.
+RESET_LIMIT_S = PAUSE_LIMIT_S = 10.0
+
+
+def told(client: Client, path: str, **params: str) -> dict[str, Any]:
+    """What a server answers to a command. Raises :class:`NotHere` where it knows no such command.
+
+    Raises :class:`CheckFailed` for any other error.
+    """
+    answer = client.command(path, **params)
+    if answer.status_code in (404, 405, 501):
+        raise NotHere(
+            f"the {client.server.role} server has no {path} (HTTP {answer.status_code}: "
+            f"{answer.text[:200]}); vLLM has it with VLLM_SERVER_DEV_MODE=1"
+        )
+    if answer.status_code >= 400:
+        raise CheckFailed(
+            f"HTTP {answer.status_code} from the {client.server.role} server to {path}: "
+            f"{answer.text[:400]}"
+        )
+    return _json(answer)
+
+
+def reset(client: Client) -> bool:
+    """Empty the prefix cache and the connector's; whether the server says that it did.
+
+    It does not while blocks are held, such as those that decode has yet to fetch.
+    """
+    return bool(told(client, "/reset_prefix_cache", reset_external="true").get("success"))
+
+
+def reset_when_free(client: Client) -> None:
+    """Reset once nothing is held any more. Raises :class:`CheckFailed` when that never comes."""
+    deadline = time.monotonic() + RESET_LIMIT_S
+    while not reset(client):
+        if time.monotonic() > deadline:
+            raise CheckFailed(
+                f"/reset_prefix_cache of the {client.server.role} server says success=false for "
+                f"{RESET_LIMIT_S:.0f} s, although no request is under way: blocks are still held"
+            )
+        time.sleep(POLL_S)
+
+
+@contextmanager
+def paused(client: Client, mode: str) -> Iterator[None]:
+    """A server that schedules nothing new within; it is resumed at the end, whatever happens.
+
+    ``mode``: what becomes of requests that are under way: one of :data:`MODES`.
+    """
+    told(client, "/pause", mode=mode)
+    try:
+        yield
+    finally:
+        told(client, "/resume")
+
+
+def until_paused(client: Client) -> None:
+    """Until a server that was told to pause schedules nothing new any more.
+
+    ``/pause`` itself may be answered much later, once nothing is held for decode.
+    """
+    deadline = time.monotonic() + PAUSE_LIMIT_S
+    while not _json(client.page("/is_paused")).get("is_paused"):
+        if time.monotonic() > deadline:
+            raise CheckFailed(
+                f"the {client.server.role} server is not paused {PAUSE_LIMIT_S:.0f} s after /pause"
+            )
+        time.sleep(POLL_S)
+
+
+def configured(client: Client, section: str, name: str) -> Any:
+    """A value of the configuration that a server says it runs with; ``None`` where it tells none.
+
+    ``/server_info`` shows what became of the command line, such as options that a platform
+    ignores.
+    """
+    answer = client.page("/server_info?config_format=json")
+    if answer.status_code != 200:
+        return None
+    config = _json(answer).get("vllm_config")
+    return (config.get(section) or {}).get(name) if isinstance(config, dict) else None
+
+
+def served_models(client: Client) -> list[str]:
+    """Names under which a server serves, adapters included."""
+    return [card.get("id", "") for card in _json(client.page("/v1/models")).get("data", ())]
+
+
+def _json(answer: httpx.Response) -> dict[str, Any]:
+    try:
+        found = answer.json()
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
