@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import struct
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -34,6 +35,15 @@ class NoConnector:
     def kept(self, request: str) -> list[int] | None:
         """KV that a decode server comes for."""
         return None
+
+    def damage(self) -> None:
+        """Overwrite what waits for decode servers."""
+
+    def lose(self) -> None:
+        """Drop what waits for decode servers."""
+
+    def forget(self) -> None:
+        """Empty a store."""
 
     @property
     def usage(self) -> float:
@@ -75,6 +85,12 @@ class Nixl(NoConnector):
     def kept(self, request: str) -> list[int] | None:
         return self._kept.pop(request, None)
 
+    def damage(self) -> None:
+        self._kept = {request: [1] * len(kv) for request, kv in self._kept.items()}
+
+    def lose(self) -> None:
+        self._kept.clear()
+
     @property
     def usage(self) -> float:
         return (len(self._kept) + self.leaked) / 1000
@@ -91,7 +107,7 @@ class Example(NoConnector):
         self._lock = Lock()
 
     def load(self, ids: Sequence[int], params: Params) -> tuple[list[int], int]:
-        files = self._files(_whole_blocks(ids))
+        files = self._files(_whole_blocks(ids), params)
         if not files or not all(file.exists() for file in files):
             return [], 0
         layers = [read_tensor(file) for file in files]
@@ -100,14 +116,20 @@ class Example(NoConnector):
     def save(self, request: str, ids: Sequence[int], kv: list[int], params: Params) -> Params:
         stored = _whole_blocks(ids)
         with self._lock:
-            for file in self._files(stored) if self._writes and stored else ():
+            for file in self._files(stored, params) if self._writes and stored else ():
                 file.parent.mkdir(exist_ok=True)
                 if not file.exists():
                     write_tensor(file, kv[: len(stored)])
         return {}
 
-    def _files(self, stored: Sequence[int]) -> list[Path]:
-        key = blake2b(repr(list(stored)).encode(), digest_size=16).hexdigest()
+    def forget(self) -> None:
+        with self._lock:
+            for entry in self._folder.iterdir():
+                shutil.rmtree(entry, ignore_errors=True)
+
+    def _files(self, stored: Sequence[int], params: Params) -> list[Path]:
+        named = f"{list(stored)}{params.get('cache_salt') or ''}"
+        key = blake2b(named.encode(), digest_size=16).hexdigest()
         return [self._folder / key / f"{layer}.safetensors" for layer in LAYERS] if stored else []
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fake import model, sampling
+from fake import model, sampling, tenants, warmth
 from fake.connectors import NoConnector, Params
 from fake.faults import Faults
 from fake.model import BLOCK, KV_LIMIT, Token
@@ -43,6 +43,9 @@ class Engine:
     """Serves one request after the other; everything is greedy."""
 
     connector: NoConnector
+    adapters: list[str] = field(default_factory=list)
+    slept: bool = False
+    _last: list[int] = field(default_factory=list)
     _cache: dict[tuple[str, tuple[int, ...]], list[int]] = field(default_factory=dict)
 
     def generate(
@@ -50,25 +53,30 @@ class Engine:
     ) -> Finished:
         """Prefill by what is cached, handed over or computed; then answer."""
         params = _params(body)
-        salt = "" if "no_salt" in faults else body.get("cache_salt") or ""
+        tenant = tenants.of(body, self.adapters, faults)
+        known, seen, salt = tenant.known(ids), tenant.seen(ids), tenant.salt
         scored = _scores_prompt(body)
-        cached = [] if scored else self._cached(salt, ids)
-        loaded, moved = self._load(ids, params, faults)
+        cached = [] if scored or "forgets" in faults else self._cached(salt, known)
+        loaded, moved = self._load(known, {**params, "cache_salt": tenant.stored}, faults)
+        loaded = warmth.loaded(cached, loaded, self._last, faults)
+        self._last = loaded or self._last
         if len(loaded) <= len(cached) or (scored and "scores_hits" not in faults):
             loaded, moved = [], 0
         held = cached + loaded[len(cached) :]
-        kv = model.extend_kv(held[: len(ids) - 1], ids)
+        kv = model.extend_kv(held[: len(ids) - 1], seen)
         if "claim" in faults:
-            kv = model.extend_kv([], ids)
-        self._remember(salt, ids, kv)
-        returned = self.connector.save(request, ids, kv, params)
+            kv = model.extend_kv([], seen)
+        self._remember(salt, known, kv)
+        handed = warmth.saved(cached, kv, faults)
+        marked = {**params, "cache_salt": tenant.stored}
+        returned = self.connector.save(request, known, handed, marked)
         self.connector.leaked += "keeps_kv" in faults
         choices = sampling.choices(kv[:-1], ids, body, faults)
         if "no_params_on_stop" in faults and choices[0].reason == "stop":
             returned = {}
         sources = {
             "local_cache_hit": len(cached),
-            "external_kv_transfer": max(len(loaded) - len(cached), 0)
+            "external_kv_transfer": warmth.counted(cached, loaded, faults)
             - ("miscount" in faults and bool(loaded)),
             "local_compute": len(ids) - len(held),
         }
@@ -92,9 +100,13 @@ class Engine:
             kv = kv[: len(kv) // 2 // BLOCK * BLOCK]
         if "make_up" in faults and not kv:
             kv = [7] * (len(ids) - 1)
-        if "wrong_kv" in faults:
+        if "wrong_kv" in faults or ("bad_dreams" in faults and self.slept):
             kv = [(entry + 1) % KV_LIMIT for entry in kv]
         return kv, moved
+
+    def forget(self) -> None:
+        """Empty the prefix cache."""
+        self._cache.clear()
 
     def _cached(self, salt: str, ids: Sequence[int]) -> list[int]:
         """KV of the longest run of whole blocks below the last token that was seen before."""
