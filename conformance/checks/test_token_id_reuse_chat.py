@@ -139,9 +139,11 @@ def test_echo_renders_the_messages(case: Case) -> None:
 
 
 def _must_be_rendered_alike(case: Case, climbed: Climbed) -> None:
-    seen, wanted = climbed.legs.prefill.prompt_token_ids, climbed.expected.prompt_token_ids
-    case.saw("tokens of the prompt", len(seen))
-    expect.equal(seen, wanted, "prompt_token_ids of prefill, against the reference's")
+    wanted = climbed.expected.prompt_token_ids
+    case.saw("tokens of the prompt", len(wanted))
+    for role, leg in (("prefill", climbed.legs.prefill), ("decode", climbed.legs.decode)):
+        what = f"prompt_token_ids of {role}, against the reference's"
+        expect.equal(leg.prompt_token_ids, wanted, what)
 
 
 def _plain_chat_with_ids(case: Case, ask: Ask) -> None:
