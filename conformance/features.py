@@ -52,6 +52,17 @@ FEATURES: tuple[Feature, ...] = (
         "JSON schema, regex, choice and grammar hold across the handoff.",
     ),
     Feature(
+        "usage",
+        "Usage and metrics",
+        "Token counts in answers and counters in /metrics are exact on both sides, and stay "
+        "readable.",
+    ),
+    Feature(
+        "endpoints",
+        "Endpoints",
+        "Responses, messages, token-in/token-out and requests of several prompts transfer.",
+    ),
+    Feature(
         "leg-order",
         "Legs at once",
         "Decode may be asked before prefill has answered, and waits for the KV.",

@@ -92,6 +92,11 @@ class Pair:
         """Why decode cannot be given another prompt's handoff; ``None`` where it can."""
         return None
 
+    @property
+    def hears_prefill(self) -> bool:
+        """Whether what P answered is seen, and not a router's answer alone."""
+        return True
+
     def clients(self) -> tuple[Client, ...]:
         """Everybody that is talked to."""
         return self.prefill, self.decode, *self.oracle.clients

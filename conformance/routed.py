@@ -29,6 +29,10 @@ class RoutedPair(Pair):
     def no_swap(self) -> str | None:
         return NO_SWAP
 
+    @property
+    def hears_prefill(self) -> bool:
+        return False
+
     def clients(self) -> tuple[Client, ...]:
         return self.router, *super().clients()
 

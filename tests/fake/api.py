@@ -5,28 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fake import choices
+from fake import choices, usage
 from fake.engine import Finished
 
 Json = dict[str, Any]
 
 
-def usage(ids: list[int], done: Finished) -> Json:
-    """The counts that end an answer."""
-    cached = done.sources["local_cache_hit"] + done.sources["external_kv_transfer"]
-    written = sum(len(drawn.tokens) for drawn in done.choices)
-    return {
-        "prompt_tokens": len(ids),
-        "completion_tokens": written,
-        "total_tokens": len(ids) + written,
-        "prompt_tokens_details": {"cached_tokens": cached},
-    }
-
-
 def whole(chat: bool, head: Json, body: Json, ids: list[int], done: Finished) -> Json:
     """An unstreamed answer."""
     answer = {**head, "object": "chat.completion" if chat else "text_completion"}
-    answer |= {"usage": usage(ids, done), "kv_transfer_params": done.params or None}
+    answer |= {"usage": usage.of(body, ids, done), "kv_transfer_params": done.params or None}
     if chat and body.get("return_token_ids"):
         answer["prompt_token_ids"] = ids
     if chat and done.prompt_scores:
@@ -35,8 +23,19 @@ def whole(chat: bool, head: Json, body: Json, ids: list[int], done: Finished) ->
 
 
 def pieces(chat: bool, head: Json, body: Json, ids: list[int], done: Finished) -> Iterator[Json]:
-    """A streamed answer, one event a token; roles come first, usage last."""
+    """A streamed answer, one event a token; roles come first, usage last or with every event."""
     head = {**head, "object": "chat.completion.chunk" if chat else "text_completion"}
+    options = body.get("stream_options") or {}
+    told = 0
+    for event in _choices(chat, head, body, ids, done):
+        told += _is_piece(event)
+        counts = {"usage": usage.counted(len(ids), told)}
+        yield {**event, **(counts if options.get("continuous_usage_stats") else {})}
+    if options.get("include_usage"):
+        yield {**head, "choices": [], "usage": usage.of(body, ids, done)}
+
+
+def _choices(chat: bool, head: Json, body: Json, ids: list[int], done: Finished) -> Iterator[Json]:
     for number in range(len(done.choices) if chat else 0):
         role = {"role": "assistant", "content": ""}
         opening: Json = {"index": number, "delta": role, "finish_reason": None}
@@ -44,5 +43,7 @@ def pieces(chat: bool, head: Json, body: Json, ids: list[int], done: Finished) -
         yield {**head, "choices": [opening], **told}
     for choice in choices.pieces(chat, body, ids, done):
         yield {**head, "choices": [choice]}
-    if (body.get("stream_options") or {}).get("include_usage"):
-        yield {**head, "choices": [], "usage": usage(ids, done)}
+
+
+def _is_piece(event: Json) -> bool:
+    return "role" not in event["choices"][0].get("delta", {})

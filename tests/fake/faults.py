@@ -11,6 +11,8 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from fake import scheduling_faults, told
+
 KNOWN = {
     "recompute": "decode ignores what was handed over, and says so in its counters",
     "claim": "decode counts a transfer, but answers from its own computation",
@@ -58,6 +60,17 @@ KNOWN = {
     "echo_ids": "token ids are taken though messages are to be echoed",
     "ids_in_completions": "a completion's prompt is ignored where there are token ids",
     "takes_long": "prompts longer than the context are answered",
+    "first_for_all": "of several prompts, all get the KV of the first",
+    "mixed_up": "the answers of a batch are in another order than its chats",
+    "forgets_params": "responses and messages drop kv_transfer_params",
+    "no_endpoint": "there are completions and chat alone",
+    "no_scale_out": "token-in/token-out is switched off",
+    "one_prompt": "several prompts in one request are HTTP 400",
+    "counts_twice": "prompt tokens are counted twice",
+    "loses_count": "one generated token of each request is not counted",
+    "hits_twice": "tokens found by the connector are counted twice",
+    "computed_less_cached": "what P had cached is all that D does not count as computed",
+    "counts_refused": "a refused request's prompt is counted",
     "registers_more": "the engine registers a connector that nobody knows",
     "spawn_children": "a grandchild in its own session, and a mapped file in /dev/shm",
 }
@@ -68,6 +81,7 @@ FIELDS = (
     *("max_tokens", "truncate_prompt_tokens"),
 )
 KNOWN |= {f"drop_{name}": f"{name} is ignored" for name in FIELDS}
+KNOWN |= told.KNOWN | scheduling_faults.KNOWN
 ROLES = ("prefill", "decode", "reference")
 VARIABLE = "FAKE_VLLM_FAULT"
 # A folder in which servers count their starts; ``port_in_use`` needs it.
@@ -91,9 +105,16 @@ class Faults:
         """What of a request reaches a server that is deaf to some fields."""
         return {name: value for name, value in body.items() if f"drop_{name}" not in self}
 
+    def with_one(self, name: str) -> Faults:
+        """These and one more."""
+        return Faults((*self.listed, (name, 1, "")))
+
     def number(self, name: str) -> int:
         """The number given with a fault; 0 without the fault."""
         return next((number for known, number, _ in self.listed if name == known), 0)
+
+
+NONE = Faults(())
 
 
 def faults_of(role: str) -> Faults:

@@ -92,6 +92,8 @@ def _must_fit_together(body: Json, faults: Faults) -> None:
         raise BadRequest(
             f"min_tokens must be less than or equal to max_tokens={most}, got {least}."
         )
+    if (body.get("temperature") or 0) < 0:
+        raise BadRequest(f"temperature must be non-negative, got {body['temperature']}.")
     if "best_of" in body and "best_of" in faults:
         raise BadRequest("Internal server error", status=500)
     if "best_of" in body and "refuses_best_of" in faults:
