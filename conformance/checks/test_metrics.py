@@ -27,7 +27,7 @@ LONG = 200
     cases=("in flight", "after an error"),
 )
 def test_metrics_stay_up_and_only_grow(case: Case) -> None:
-    """``/metrics`` of both sides stays readable, loses no series, and no counter falls.
+    """On both sides ``/metrics`` stays readable, loses no series, and no counter falls.
 
     While a request is in flight, and after requests that were refused.
     """
