@@ -21,10 +21,9 @@ def whole(chat: bool, body: Json, ids: list[int], done: Finished) -> list[Json]:
 
 def _choice(chat: bool, body: Json, ids: list[int], done: Finished, n: int, before: str) -> Json:
     drawn = done.choices[n]
-    text = before + drawn.text
-    choice: Json = {"index": n, "finish_reason": drawn.reason, "stop_reason": drawn.stop_reason}
+    choice: Json = {"index": n, "finish_reason": _reason(drawn), "stop_reason": drawn.stop_reason}
     choice["logprobs"] = scores(chat, body, ids, drawn.tokens, done)
-    choice |= {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
+    choice |= {"message": _message(drawn, before)} if chat else {"text": before + drawn.text}
     if done.prompt_scores and not chat:
         choice["prompt_logprobs"] = done.prompt_scores
     if body.get("return_token_ids"):
@@ -41,17 +40,33 @@ def pieces(chat: bool, body: Json, ids: list[int], done: Finished) -> Iterator[J
         for n, drawn in enumerate(done.choices):
             if step < len(drawn.tokens):
                 text = (before if step == 0 else "") + texts[n][step]
-                yield _piece(chat, body, ids, drawn, n, step, text)
+                told = {"delta": _delta(drawn, texts[n], step, before)} if chat else {"text": text}
+                yield _piece(chat, body, ids, drawn, n, step) | told
 
 
-def _piece(
-    chat: bool, body: Json, ids: list[int], drawn: Drawn, n: int, step: int, text: str
-) -> Json:
+def _reason(drawn: Drawn) -> str:
+    return drawn.parsing.reason(drawn.text, drawn.reason) if drawn.parsing else drawn.reason
+
+
+def _message(drawn: Drawn, before: str) -> Json:
+    told = drawn.parsing.message(drawn.text) if drawn.parsing else {"content": drawn.text}
+    return {"role": "assistant", **told, "content": before + told["content"]}
+
+
+def _delta(drawn: Drawn, texts: list[str], step: int, before: str) -> Json:
+    if drawn.parsing is None:
+        delta = {"content": texts[step]}
+    else:
+        last = step == len(texts) - 1
+        delta = drawn.parsing.delta("".join(texts[:step]), texts[step], last=last)
+    return {**delta, "content": before + delta.get("content", "")} if before and not step else delta
+
+
+def _piece(chat: bool, body: Json, ids: list[int], drawn: Drawn, n: int, step: int) -> Json:
     token, last = drawn.tokens[step], step == len(drawn.tokens) - 1
-    choice: Json = {"index": n, "finish_reason": drawn.reason if last else None}
+    choice: Json = {"index": n, "finish_reason": _reason(drawn) if last else None}
     choice["stop_reason"] = drawn.stop_reason if last else None
     choice["logprobs"] = scores(chat, body, [], [token], None)
-    choice |= {"delta": {"content": text}} if chat else {"text": text}
     if body.get("return_token_ids"):
         choice["token_ids"] = [token.id]
         choice |= {"prompt_token_ids": ids} if not chat and step == 0 else {}

@@ -12,6 +12,8 @@ VOCABULARY = 32_000
 BLOCK = 16
 # A KV entry is a whole number below 2**24, which a 32-bit float holds exactly.
 KV_LIMIT = 1 << 24
+# Letters of a token that spells a given text.
+LETTERS = 2
 _PIECE = re.compile(r"\s*\w+|\s*[^\w\s]")
 
 
@@ -40,9 +42,9 @@ def extend_kv(kv: Sequence[int], ids: Sequence[int]) -> list[int]:
 
 
 def spell(kv: Sequence[int], last: int, text: str) -> list[Token]:
-    """A given text as tokens of this model, two letters each; scores depend on the KV."""
+    """A given text as tokens of this model, a few letters each; scores depend on the KV."""
     state = state_of(kv, last)
-    pieces = [text[at : at + 2] for at in range(0, len(text), 2)]
+    pieces = [text[at : at + LETTERS] for at in range(0, len(text), LETTERS)]
     return [
         _token(state, step, piece, number("word", piece) % VOCABULARY)
         for step, piece in enumerate(pieces)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fake import model, template
+from fake import model, template, thinking
 from fake.faults import Faults
 from fake.model import VOCABULARY
 
@@ -33,7 +33,7 @@ def prompt_of(chat: bool, body: Json, most: int, faults: Faults) -> list[int]:
 
 
 def _prompt_of(chat: bool, body: Json, most: int, faults: Faults) -> list[int]:
-    ids = _chat(body, faults) if chat else _completion(body, faults)
+    ids = _chat(thinking.heard(body, faults), faults) if chat else _completion(body, faults)
     if len(ids) >= most and "takes_long" not in faults:
         raise BadRequest(
             f"Input length ({len(ids)}) exceeds model's maximum context length ({most})."
@@ -94,7 +94,8 @@ def _must_fit_together(body: Json, faults: Faults) -> None:
         )
     if (body.get("temperature") or 0) < 0:
         raise BadRequest(f"temperature must be non-negative, got {body['temperature']}.")
-    if "best_of" in body and "best_of" in faults:
+    part = most == 1 and "parses_part" in faults and body.get("tool_choice") not in (None, "none")
+    if part or ("best_of" in body and "best_of" in faults):
         raise BadRequest("Internal server error", status=500)
     if "best_of" in body and "refuses_best_of" in faults:
         raise BadRequest("best_of is not supported")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from fake import model
+from fake import model, thinking
 from fake.faults import Faults
 from fake.grammar import constrained_text
 from fake.model import Token
+from fake.parsing import Parsing
 
 EOS = 2
 _LIKELY = 8
@@ -19,13 +20,17 @@ _LIKELY = 8
 
 @dataclass(frozen=True)
 class Drawn:
-    """One choice of an answer; ``text`` ends before a stop string, whatever the tokens spell."""
+    """One choice of an answer; ``text`` ends before a stop string, whatever the tokens spell.
+
+    ``parsing``: how a chat's text is told.
+    """
 
     tokens: list[Token]
     reason: str
     text: str
     stop_reason: int | str | None = None
     leaks: bool = False
+    parsing: Parsing | None = None
 
 
 def choices(kv: list[int], ids: list[int], body: dict[str, Any], faults: Faults) -> list[Drawn]:
@@ -35,8 +40,20 @@ def choices(kv: list[int], ids: list[int], body: dict[str, Any], faults: Faults)
         return [Drawn([], "stop", "")]
     if "constant" in faults:
         kv, ids = [], [0]
+    found = _drawn(kv, ids, body, faults, limit)
+    if "messages" not in body:
+        return found
+    parsing = Parsing(body, thinking.is_open(ids), faults)
+    return [replace(drawn, parsing=parsing) for drawn in found]
+
+
+def _drawn(
+    kv: list[int], ids: list[int], body: dict[str, Any], faults: Faults, limit: int
+) -> list[Drawn]:
     state, count = model.state_of(kv, ids[-1]), body.get("n") or 1
-    text = constrained_text(body, state)
+    text = constrained_text(body, state, faults)
+    if thinking.is_open(ids):
+        text = thinking.thought(body, state, faults) + (text or thinking.words(state, limit))
     if text is not None:
         tokens = model.spell(kv, ids[-1], text)
         return [_cut(tokens[:limit], "stop" if len(tokens) <= limit else "length")] * count

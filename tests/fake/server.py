@@ -1,4 +1,4 @@
-"""Entry point of the scripted server: vLLM's command line, of which it needs four flags."""
+"""Entry point of the scripted server: vLLM's command line, of which it needs a few options."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import mmap
 import os
 import time
 
+from fake import lifecycle, tenants, thinking
 from fake.connectors import connector_for
 from fake.counters import Counters
 from fake.engine import Engine
@@ -29,6 +30,8 @@ def main() -> None:
     info("api_utils.py:347", "version 0.32.0")
     _begin_badly(faults, role, options.port)
     refuse(config)
+    lifecycle.begin(options.enable_sleep_mode, faults)
+    thinking.start_with(options.reasoning_parser)
     if "spawn_children" in faults:
         _spawn_children()
     name = config.get("kv_connector")
@@ -36,8 +39,12 @@ def main() -> None:
         options.served_model_name, transfers=name in ("NixlConnector", "StoreConnector")
     )
     stores = Store(writes=role == "prefill") if name == "StoreConnector" else None
-    engine = Engine(stores or connector_for(config, options.port))
+    engine = Engine(
+        stores or connector_for(config, options.port), tenants.adapters(options.lora_modules)
+    )
     server = FakeServer(options.port, options.served_model_name, engine, counters, faults)
+    server.pool.small = options.num_gpu_blocks_override is not None
+    server.lifecycle.asynchronous = not options.no_async_scheduling
     info("api_server.py:500", f"Starting vLLM server on http://127.0.0.1:{options.port}")
     server.serve_forever()
 
@@ -48,6 +55,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--served-model-name", required=True)
     parser.add_argument("--kv-transfer-config")
+    parser.add_argument("--reasoning-parser")
+    parser.add_argument("--lora-modules", nargs="+", default=[])
+    parser.add_argument("--num-gpu-blocks-override")
+    parser.add_argument("--no-async-scheduling", action="store_true")
+    parser.add_argument("--enable-sleep-mode", action="store_true")
     return parser.parse_known_args()[0]
 
 
