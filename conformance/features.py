@@ -49,7 +49,17 @@ FEATURES: tuple[Feature, ...] = (
     Feature(
         "structured-output",
         "Structured output",
-        "JSON schema, regex, choice and grammar hold across the handoff.",
+        "JSON schema, regex, choice, grammar and structural tag hold across the handoff.",
+    ),
+    Feature(
+        "tool-calls",
+        "Tool calls",
+        "Calls that tool_choice forces, and those of the model's own, are parsed as on one server.",
+    ),
+    Feature(
+        "reasoning",
+        "Reasoning",
+        "Reasoning is told from the answer on D, and a grammar waits for its end.",
     ),
     Feature(
         "usage",

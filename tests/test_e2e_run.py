@@ -10,22 +10,28 @@ from fake.suite import Ended, Running, Suite
 
 from conformance import metrics
 from conformance.evidence import Outcome, Rung
-from conformance.features import BY_ID
 from conformance.options import RunOptions
-from conformance.registry import plan
+from conformance.registry import all_checks, plan
 from conformance.report import Cell
+from conformance.serving.deployment import PAIR
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(300)
 
 BOTH = ("--connector", "example", "--connector", "nixl")
-# Topologies take deployments of their own, and one shows how they go.
-ORDINARY = tuple(feature for feature in BY_ID if feature not in ("topology", "sampling"))
-ALL = tuple(part for feature in ORDINARY for part in ("--feature", feature))
+# Other shapes take deployments of their own, and one shows how they go; some features have tests
+# of their own.
+ELSEWHERE = ("sampling", "usage", "endpoints", "scheduler", "isolation", "lifecycle")
+ORDINARY = tuple(
+    found.id
+    for found in all_checks()
+    if found.shape == PAIR and found.feature not in ELSEWHERE
+)
+ALL = tuple(part for check in ORDINARY for part in ("--check", check))
 FEW = ("--feature", "basic-transfer")
 SOME = ("--feature", "basic-transfer", "--feature", "streaming")
 PLANNED = plan(
-    RunOptions(connectors=("example", "nixl"), real_model="none", features=ORDINARY), "cpu"
+    RunOptions(connectors=("example", "nixl"), real_model="none", checks=ORDINARY), "cpu"
 )
 
 
