@@ -191,11 +191,10 @@ def _few_tokens(case: Case, ids: list[int]) -> list[int]:
 def _penalty_shows(case: Case, field: str) -> Callable[[Body], bool]:
     def shows(body: Body) -> bool:
         bare = without(body, field)
-        if field == "repetition_penalty":
-            return first_token(case, body) != first_token(case, bare)
         said = first_token(case, bare)
         counted = {**bare, "logit_bias": {str(said): -PENALTIES[field]}}
-        return first_token(case, counted) != said
+        other = body if field == "repetition_penalty" else counted
+        return first_token(case, other) != said and matters(case, "completions", body, field)
 
     return shows
 
