@@ -18,9 +18,15 @@ FAULTS = {
     "usage/counts/chat, unstreamed": ("prefill:usage_prompt", "usage of the prefill leg"),
     "usage/counts/chat, streamed": ("decode:stream_usage", "usage of the last chunk"),
     "usage/counts/chat, continuous": ("decode:stuck_usage", "usage of chunk 1"),
-    "usage/counts/chat, not asked for": ("decode:usage_unasked", "was not asked for"),
+    "usage/counts/chat, not asked for": (
+        "decode:usage_unasked",
+        "of decode with usage that was not",
+    ),
     "usage/counts/completions, unstreamed": ("decode:usage_total", "usage of the decode leg"),
-    "usage/counts/completions, streamed": ("decode:usage_none", "positions of chunks with usage"),
+    "usage/counts/completions, streamed": (
+        "decode:usage_none",
+        "positions of chunks of decode with usage",
+    ),
     "usage/counts/completions, continuous": ("decode:usage_prompt", "usage of the last chunk"),
     "usage/counts/completions, not asked for": ("decode:recompute", "decode recomputed"),
     "usage/cached-tokens/chat, unstreamed": ("decode:all_cached", "cached_tokens of the decode"),
@@ -34,6 +40,8 @@ FAULTS = {
 }
 MORE = {
     "usage/counts/chat, unstreamed": ("decode:usage_completion", "usage of the decode leg"),
+    "usage/counts/chat, streamed": ("prefill:stream_usage", "usage of the last chunk of prefill"),
+    "usage/counts/chat, not asked for": ("prefill:usage_unasked", "of prefill, asked"),
     "usage/counters/unstreamed": ("decode:hits_twice", "looked up in the connector and found"),
     "usage/counters/streamed": ("decode:recompute", "decode recomputed"),
     "usage/metrics/in flight": ("decode:metrics_fall", "counters that fell on decode"),

@@ -9,7 +9,7 @@ from conformance import expect
 from conformance.answer import Answer, Json, Transcript
 from conformance.case import Case
 from conformance.errors import NotHere
-from conformance.ladder import PROVEN, Climbed
+from conformance.ladder import PROVEN
 from conformance.metrics import FINISHED, Counters, TokenSources
 from conformance.pair import Ask, Exchange, chat, completion
 from conformance.registry import check
@@ -34,6 +34,7 @@ COMPUTED = "vllm:request_prefill_kv_computed_tokens_sum"
 def test_token_counts_are_exact(case: Case) -> None:
     """Usage counts the prompt and the answer exactly, on P and on D, in every mode.
 
+    P is also asked for a whole streamed answer, since its leg of a pair is never streamed.
     Unstreamed; streamed with ``include_usage``, in one last chunk; with
     ``continuous_usage_stats``, in every chunk as far as it has come; and nowhere in a stream that
     was not asked for it.
@@ -48,7 +49,10 @@ def test_token_counts_are_exact(case: Case) -> None:
     if mode == "unstreamed":
         expect.equal(_counts(climbed.answer.usage), wanted, "usage of the decode leg")
     else:
-        _streamed_counts(climbed, wanted, mode)
+        _streamed_counts(climbed.transcript, wanted, mode, "decode")
+        ask = _ask(case, kind, mode)
+        alone = case.pair.prefill.stream(ask.endpoint, ask.body(PROVEN))
+        _streamed_counts(alone, wanted, mode, "prefill, asked for the whole answer,")
     case.saw("usage of the decode leg", climbed.answer.usage)
 
 
@@ -137,22 +141,23 @@ def _counts(usage: Json) -> dict[str, int | None]:
     return {name: usage.get(name) for name in COUNTED}
 
 
-def _streamed_counts(climbed: Climbed, wanted: dict[str, int | None], mode: str) -> None:
-    transcript = climbed.transcript
-    expect.not_empty(transcript.events, "the stream")
+def _streamed_counts(
+    transcript: Transcript, wanted: dict[str, int | None], mode: str, side: str
+) -> None:
+    expect.not_empty(transcript.events, f"the stream of {side}")
     at = [number for number, event in enumerate(transcript.events) if event.get("usage")]
     if mode == "not asked for":
-        expect.equal(at, [], "positions of chunks with usage that was not asked for")
+        expect.equal(at, [], f"positions of chunks of {side} with usage that was not asked for")
         return
     last = len(transcript.events) - 1
     expected = list(range(last + 1)) if mode == "continuous" else [last]
-    expect.equal(at, expected, "positions of chunks with usage")
-    expect.equal(_counts(transcript.usages[-1]), wanted, "usage of the last chunk")
+    expect.equal(at, expected, f"positions of chunks of {side} with usage")
+    expect.equal(_counts(transcript.usages[-1]), wanted, f"usage of the last chunk of {side}")
     if mode == "continuous":
-        _running_counts(transcript, wanted["prompt_tokens"] or 0)
+        _running_counts(transcript, wanted["prompt_tokens"] or 0, side)
 
 
-def _running_counts(transcript: Transcript, prompt: int) -> None:
+def _running_counts(transcript: Transcript, prompt: int, side: str) -> None:
     """Every chunk counts the tokens that came with it and before it."""
     so_far = 0
     for number, event in enumerate(transcript.choice_events):
@@ -162,7 +167,7 @@ def _running_counts(transcript: Transcript, prompt: int) -> None:
             "completion_tokens": so_far,
             "total_tokens": prompt + so_far,
         }
-        expect.equal(_counts(event["usage"]), wanted, f"usage of chunk {number}")
+        expect.equal(_counts(event["usage"]), wanted, f"usage of chunk {number} of {side}")
 
 
 def _cached_as_counted(case: Case, exchange: Exchange, which: str) -> None:
