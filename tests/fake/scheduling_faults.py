@@ -12,7 +12,7 @@ KNOWN = {
     "others_kv": "the KV of the request before is loaded",
     "never_preempts": "a small pool holds every request",
     "preempted_wrong": "a request that was preempted goes on from damaged KV",
-    "store_no_salt": "the connector's store knows no cache_salt",
+    "salted_store": "the connector's store is keyed by the cache_salt too, as it should be",
     "no_adapter": "prefix cache and store know no adapter",
     "deaf_adapter": "an adapter answers as its base does",
     "no_commands": "there are no developer endpoints",

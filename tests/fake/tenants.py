@@ -15,7 +15,10 @@ SHIFT = 7919
 
 @dataclass(frozen=True)
 class Tenant:
-    """Of one request: ``salt`` of the cache, ``stored`` under which salt, ``shift`` of tokens."""
+    """Of one request: ``salt`` of the cache, ``stored`` under which salt, ``shift`` of tokens.
+
+    Stores know no salt unless told to, as vLLM's example (vllm#53495).
+    """
 
     salt: str
     stored: str
@@ -37,7 +40,7 @@ def of(body: dict[str, Any], adapters: Sequence[str], faults: Faults) -> Tenant:
     adapted = body.get("model") in adapters and "deaf_adapter" not in faults
     return Tenant(
         salt="" if "no_salt" in faults else salt,
-        stored="" if "store_no_salt" in faults else salt,
+        stored=salt if "salted_store" in faults else "",
         shift=SHIFT * adapted,
         known_by_tokens="no_adapter" in faults,
     )
