@@ -120,3 +120,8 @@ def test_shapes_whose_reference_is_started_alike_share_it(shape: Shape, shared: 
     assert (Key("nixl", "tiny", shape).reference == ordinary) is shared
     assert Key("other", "tiny", shape).reference == Key("nixl", "tiny", shape).reference
     assert Key("nixl", "large", shape).reference != Key("nixl", "tiny", shape).reference
+
+
+def test_ranks_are_those_of_the_arguments() -> None:
+    shape = Shape("TP2-TP1", prefill_args=("--x", "--tensor-parallel-size", "2"))
+    assert [shape.ranks(role) for role in ("prefill", "decode", "reference")] == [2, 1, 1]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from conformance.errors import NotHere
 from conformance.report import Gpu
 from conformance.serving.devices import detect_gpus, parse_nvidia, parse_rocm, place
 
@@ -79,13 +80,13 @@ def test_the_drivers_own_tool_is_asked(
 
 @pytest.mark.parametrize(("cores", "threads"), [(1, "1"), (2, "1"), (8, "2"), (64, "21")])
 def test_cpu_servers_divide_the_cores(cores: int, threads: str) -> None:
-    places = place("cpu", [], 3, cores)
+    places = place("cpu", [], [1, 1, 1], cores)
     assert [spot.env["OMP_NUM_THREADS"] for spot in places] == [threads] * 3
     assert all(spot.args == [] for spot in places)
 
 
 def test_cpu_servers_are_given_no_gpu() -> None:
-    for spot in place("cpu", gpus(2), 3, 2):
+    for spot in place("cpu", gpus(2), [1, 1, 1], 2):
         assert not {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"} & set(spot.env)
 
 
@@ -96,26 +97,47 @@ def test_cpu_servers_are_given_no_gpu() -> None:
 def test_servers_are_spread_over_the_gpus(
     device: str, variable: str, count: int, chosen: str
 ) -> None:
-    places = place(device, gpus(count), 3, 16)
+    places = place(device, gpus(count), [1, 1, 1], 16)
     assert [spot.env for spot in places] == [{variable: index} for index in chosen]
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_no_gpu_is_promised_to_more_than_it_has(count: int) -> None:
     used: dict[str, float] = {}
-    for spot in place("cuda", gpus(count), 3, 16):
+    for spot in place("cuda", gpus(count), [1, 1, 1], 16):
         index = spot.env["CUDA_VISIBLE_DEVICES"]
         used[index] = used.get(index, 0.0) + share(spot.args)
     assert all(0.2 < total <= 0.9 for total in used.values())
 
 
 def test_a_gpu_of_its_own_is_used_in_full_and_a_shared_one_is_not() -> None:
-    own = {share(spot.args) for spot in place("cuda", gpus(4), 3, 16)}
-    shared = {share(spot.args) for spot in place("cuda", gpus(1), 3, 16)}
+    own = {share(spot.args) for spot in place("cuda", gpus(4), [1, 1, 1], 16)}
+    shared = {share(spot.args) for spot in place("cuda", gpus(1), [1, 1, 1], 16)}
     assert own == {0.85}
     assert shared == {0.25}
 
 
 def test_without_a_listing_the_engine_decides() -> None:
-    places = place("cuda", [], 3, 16)
+    places = place("cuda", [], [1, 1, 1], 16)
     assert [(spot.env, spot.args) for spot in places] == [({}, [])] * 3
+
+
+def test_a_server_of_two_ranks_gets_two_gpus() -> None:
+    places = place("cuda", gpus(4), [2, 1, 1], 16)
+    assert [spot.env["CUDA_VISIBLE_DEVICES"] for spot in places] == ["4,5", "6", "7"]
+    assert {share(spot.args) for spot in places} == {0.85}
+
+
+def test_two_ranks_on_two_gpus_share_them_with_the_others() -> None:
+    places = place("cuda", gpus(2), [2, 1, 1], 16)
+    assert [spot.env["CUDA_VISIBLE_DEVICES"] for spot in places] == ["4,5", "4", "5"]
+    assert all(share(spot.args) * 2 < 1 for spot in places)
+
+
+def test_five_servers_fit_on_one_gpu() -> None:
+    assert all(share(spot.args) * 5 < 1 for spot in place("cuda", gpus(1), [1] * 5, 16))
+
+
+def test_more_ranks_than_gpus_cannot_be_tried() -> None:
+    with pytest.raises(NotHere, match="one server needs 2 GPUs, and 1 can be used here"):
+        place("cuda", gpus(1), [2, 1, 1], 16)

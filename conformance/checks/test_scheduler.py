@@ -56,7 +56,12 @@ def test_what_prefill_had_cached_is_transferred_too(case: Case) -> None:
     expect.equal(exchange.legs[0].decode.token_ids, expected.token_ids, "token ids")
 
 
-@check("scheduler/prefix/both", feature="scheduler", cases=("prefill knows more", "decode does"))
+@check(
+    "scheduler/prefix/both",
+    feature="scheduler",
+    level="extended",
+    cases=("prefill knows more", "decode does"),
+)
 def test_sides_may_know_different_prefixes(case: Case) -> None:
     """Where both sides know some of a prompt, decode still gets what it lacks, and no more."""
     must_cache_prefixes(case.pair.prefill)

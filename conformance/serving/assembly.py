@@ -64,8 +64,12 @@ class Assembly:
 
     def _spots(self, shape: Shape) -> list[Placement]:
         """For every instance, and for the reference last, whether it starts now or runs already."""
-        count = shape.prefills + shape.decodes + 1
-        return place(self._engines.default.device, self._gpus, count, os.cpu_count() or 1)
+        ranks = [
+            *[shape.ranks("prefill")] * shape.prefills,
+            *[shape.ranks("decode")] * shape.decodes,
+            shape.ranks("reference"),
+        ]
+        return place(self._engines.default.device, self._gpus, ranks, os.cpu_count() or 1)
 
     def _lease(self, pair: Deployment, profile: Profile) -> None:
         python = self._engines.of(profile).python

@@ -12,6 +12,8 @@ from conformance.serving.leases import Leases
 from conformance.serving.served import ServerRole
 from conformance.serving.server import Server
 
+RANKS = "--tensor-parallel-size"
+
 
 @dataclass(frozen=True)
 class Extra:
@@ -45,6 +47,12 @@ class Shape:
     def is_trial(self) -> bool:
         """Whether it only shows how a server starts: without a decode side there is no pair."""
         return not self.decodes
+
+    def ranks(self, role: ServerRole) -> int:
+        """Tensor-parallel ranks of a server of a role."""
+        args = self.extra(role).args
+        at = args.index(RANKS) + 1 if RANKS in args else 0
+        return int(args[at]) if at else 1
 
     def extra(self, role: ServerRole) -> Extra:
         """What the servers of a role get."""

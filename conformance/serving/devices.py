@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import os
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from conformance.errors import NotHere
 from conformance.report import Gpu
 
 # With all servers of a deployment on one GPU: three of them, and room for CUDA graphs.
@@ -23,25 +26,29 @@ class Placement:
     args: list[str]
 
 
-def place(device: str, gpus: list[Gpu], servers: int, cores: int) -> list[Placement]:
-    """One placement per server, in the order of starting.
+def place(device: str, gpus: list[Gpu], ranks: Sequence[int], cores: int) -> list[Placement]:
+    """One placement per server, in the order of starting; ``ranks``: how many GPUs each takes.
 
-    Each server gets a GPU of its own where there are enough, else they go round-robin and
-    share memory. On a CPU the cores are divided, one at least.
+    Each rank gets a GPU of its own where there are enough, else they go round-robin and share
+    memory. On a CPU the cores are divided, one at least. Raises :class:`NotHere` for a server
+    that needs more GPUs than there are.
     """
     if device not in _VISIBLE:
-        return [_on_cpu(cores, servers)] * servers
+        return [_on_cpu(cores, sum(ranks))] * len(ranks)
     if not gpus:
-        return [Placement({}, [])] * servers
+        return [Placement({}, [])] * len(ranks)
+    if max(ranks) > len(gpus):
+        raise NotHere(f"one server needs {max(ranks)} GPUs, and {len(gpus)} can be used here")
     share = SHARE_OF_OWN_GPU
-    if len(gpus) < servers:
-        share = min(SHARE_OF_ONE_GPU * len(gpus), 0.45)
+    if len(gpus) < sum(ranks):
+        share = min(SHARE_OF_ONE_GPU * len(gpus), 0.45, SHARE_OF_OWN_GPU * len(gpus) / sum(ranks))
+    numbers = itertools.cycle(str(gpu.index) for gpu in gpus)
     return [
         Placement(
-            {_VISIBLE[device]: str(gpus[number % len(gpus)].index)},
+            {_VISIBLE[device]: ",".join(itertools.islice(numbers, own))},
             ["--gpu-memory-utilization", f"{share:.2f}"],
         )
-        for number in range(servers)
+        for own in ranks
     ]
 
 
