@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from conformance import dialects
 from conformance.endpoints import Endpoint
-from conformance.scores import scores_of
+from conformance.scores import names_of_items, scores_of
 
 Json = dict[str, Any]
 _Part = TypeVar("_Part")
@@ -31,7 +31,8 @@ class Answer:
     between the two likeliest tokens, infinite where the server gave only one. ``seconds``: ids of
     the second likeliest, -1 where the server did not name it by its id. ``given_by``: who answered,
     where that answer is what another's has to equal. ``usage`` has the names of chat completions
-    for every endpoint. ``text_only``: the endpoint gives neither token ids nor scores.
+    for every endpoint. ``text_only``: the endpoint gives neither token ids nor scores. ``names``,
+    ``runners``: how the tokens and the second likeliest are spelled, where these have no ids.
     """
 
     text: str
@@ -46,6 +47,8 @@ class Answer:
     seconds: tuple[int, ...] = ()
     given_by: str = REFERENCE
     text_only: bool = False
+    names: tuple[str, ...] = ()
+    runners: tuple[str, ...] = ()
 
     @property
     def prompt_tokens(self) -> int:
@@ -129,6 +132,15 @@ def from_response(body: Json, endpoint: Endpoint = "completions") -> Answer:
     if endpoint in _BODIES:
         return Answer(**_BODIES[endpoint](body))
     return _from_choice(body, body["choices"][0])
+
+
+def spelled_as(answer: Answer, twin: Answer) -> Answer:
+    """A text-only answer with the scores of the same answer to a chat that tells them by token."""
+    items = (twin.raw["choices"][0].get("logprobs") or {}).get("content") or []
+    names, runners = names_of_items(items)
+    if "".join(names) != answer.text:
+        return answer
+    return replace(answer, margins=twin.margins, names=names, runners=runners)
 
 
 def all_answers(body: Json) -> list[Answer]:

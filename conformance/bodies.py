@@ -74,6 +74,12 @@ def message(content: str, max_tokens: int = 12, **fields: Any) -> Body:
     return {"messages": messages, "max_tokens": max_tokens, "temperature": 0.0, **fields}
 
 
+def told_by_token(body: Body) -> Body:
+    """The chat that a ``/v1/messages`` body is, asked for its answer's tokens and their scores."""
+    same = {name: body[name] for name in ("messages", "max_tokens", "temperature")}
+    return {**same, "logprobs": True, "top_logprobs": 2}
+
+
 def tokens_in(prompt: list[int], max_tokens: int = 12, **fields: Any) -> Body:
     """A ``/inference/v1/generate`` body that can be compared. ``fields``: beside the sampling."""
     sampling = {"temperature": 0.0, "seed": 0, "max_tokens": max_tokens, "logprobs": 2}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.scores import scores_of_items
+from conformance.scores import names_of_items, scores_of_items
 
 Json = dict[str, Any]
 # The event that ends a stream, where that is not [DONE].
@@ -55,6 +55,7 @@ def message_events(events: Sequence[Json]) -> Json:
 
 def _response_fields(body: Json, text: str, items: list[Json]) -> Json:
     logprobs, margins, seconds = scores_of_items(items)
+    names, runners = names_of_items(items)
     return {
         "text": text,
         "token_ids": _tokens(body.get("output_messages")),
@@ -66,6 +67,8 @@ def _response_fields(body: Json, text: str, items: list[Json]) -> Json:
         "kv_transfer_params": body.get("kv_transfer_params"),
         "raw": body,
         "seconds": seconds,
+        "names": names,
+        "runners": runners,
     }
 
 

@@ -7,8 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from conformance.answer import Answer, Transcript
-from conformance.bodies import chat, completion, greedy, prefill_body, unstreamed
+from conformance.answer import Answer, Transcript, spelled_as
+from conformance.bodies import (
+    chat,
+    completion,
+    greedy,
+    prefill_body,
+    told_by_token,
+    unstreamed,
+)
 from conformance.client import Body, Client, Endpoint
 from conformance.damage import Damage
 from conformance.handoffs import NOTHING, Handed, Handoff, Maker, Place
@@ -103,7 +110,10 @@ class Pair:
 
     def expected(self, endpoint: Endpoint, body: Body) -> Answer:
         """The oracle's answer. Raises :class:`ReferenceFailed`."""
-        return self.oracle.expected(endpoint, unstreamed(body))
+        answer = self.oracle.expected(endpoint, unstreamed(body))
+        if not answer.text_only:
+            return answer
+        return spelled_as(answer, self.oracle.expected("chat/completions", told_by_token(body)))
 
     def prefill_leg(
         self, endpoint: Endpoint, body: Body, ids: Sequence[int] = ()

@@ -81,8 +81,8 @@ class Comparison:
 def compare(reference: Answer, seen: Answer, dtype: str) -> Comparison:
     """Compare an answer with the reference's, both with token ids and log-probabilities.
 
-    Where the endpoint gives neither (``/v1/messages``), the text is all there is, and nothing
-    tells a near-tie.
+    Where the endpoint gives neither (``/v1/messages``), the text is compared; a near-tie is then
+    told by how the reference's tokens are spelled.
     """
     tolerance = TOLERANCE.get(dtype, TOLERANCE["auto"])
     textual = reference.text_only and seen.text_only
@@ -107,7 +107,23 @@ def compare(reference: Answer, seen: Answer, dtype: str) -> Comparison:
     )
 
 
-def _near_tie(reference: Answer, seen: Answer, at: int, tolerance: float) -> bool:
+def _near_tie(reference: Answer, seen: Answer, first: int, tolerance: float) -> bool:
+    at, start = _token_at(reference.names, first) if reference.text_only else (first, 0)
     if at >= len(reference.margins) or reference.margins[at] > tolerance:
         return False
+    runner = reference.runners[at] if at < len(reference.runners) else ""
+    if reference.text_only:
+        return bool(runner) and seen.text[start:].startswith(runner)
+    if at < len(seen.names) and runner:
+        return seen.names[at] == runner
     return at < len(reference.seconds) and seen.token_ids[at] == reference.seconds[at]
+
+
+def _token_at(names: tuple[str, ...], character: int) -> tuple[int, int]:
+    """Which token spells a character, and where in the text it begins."""
+    start = 0
+    for number, name in enumerate(names):
+        if character < start + len(name):
+            return number, start
+        start += len(name)
+    return len(names), start

@@ -30,6 +30,16 @@ def scores_of_items(items: list[Json]) -> Scores:
     return _ranked(tuple(item["logprob"] for item in items), tops)
 
 
+def names_of_items(items: list[Json]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """How the tokens of such a list are spelled, and the second likeliest beside each."""
+    tops = [
+        sorted(item.get("top_logprobs") or (), key=lambda top: -float(top["logprob"]))
+        for item in items
+    ]
+    runners = tuple(str(top[1].get("token", "")) if len(top) > 1 else "" for top in tops)
+    return tuple(str(item.get("token", "")) for item in items), runners
+
+
 def _ranked(chosen: tuple[float, ...], tops: list[list[tuple[float, str]]]) -> Scores:
     ranked = [sorted(top, key=lambda pair: pair[0], reverse=True) for top in tops]
     return chosen, tuple(map(_margin, ranked)), tuple(map(_second, ranked))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from conformance.answer import Transcript, all_answers, from_response
+from conformance.answer import Answer, Transcript, all_answers, from_response, spelled_as
 from conformance.events import read_events
 from conformance.parity import compare
 
@@ -152,3 +152,48 @@ def test_every_choice_is_an_answer_of_its_own() -> None:
     events = tuple({"choices": [choice]} for choice in choices)
     streamed = Transcript(events, done=True).answers()
     assert [(each.text, each.prompt_token_ids) for each in streamed] == [(" a", (7,)), (" b", (8,))]
+
+
+def chat_twin(*items: Json) -> Json:
+    """A chat whose ``logprobs`` tell an answer token by token."""
+    text = "".join(str(entry["token"]) for entry in items)
+    return {"choices": [{"message": {"content": text}, "logprobs": {"content": list(items)}}]}
+
+
+def test_a_message_borrows_the_margins_of_the_same_chat_for_its_near_ties() -> None:
+    twin = from_response(chat_twin(item(" a", -0.1, " x", 2.0), item(" b", -0.5, " yy", 0.0005)))
+    message = spelled_as(from_response(MESSAGE, "messages"), twin)
+    assert (message.names, message.runners) == ((" a", " b"), (" x", " yy"))
+
+    def said(text: str) -> Answer:
+        return from_response({**MESSAGE, "content": [{"text": text}]}, "messages")
+
+    tie = compare(message, said(" a yy more"), "float32")
+    assert tie.near_tie
+    assert tie.equal
+    assert tie.describe() == "near-tie at character 3 of 4"
+    assert not compare(message, said(" a z"), "float32").equal, "no likely token"
+    assert not compare(message, said(" x b"), "float32").equal, "the reference was sure"
+    longer = compare(message, said(" a b c"), "float32")
+    assert longer.describe() == "6 characters, but should be 4"
+
+
+def test_a_chat_of_another_text_lends_nothing() -> None:
+    message = from_response(MESSAGE, "messages")
+    assert spelled_as(message, from_response(chat_twin(item(" other", -0.1, " x", 0.0)))) == message
+    assert spelled_as(message, from_response({"choices": [{"logprobs": None}]})) == message
+
+
+def test_a_near_tie_of_a_response_is_told_by_how_the_tokens_are_spelled() -> None:
+    close = [ITEMS[0], item(" b", -0.5, " y", 0.0005)]
+
+    def answer(items: list[Json], ids: list[int]) -> Answer:
+        part = {**PART, "logprobs": items}
+        output = [{"type": "message", "content": [part]}]
+        body = {**RESPONSE, "output": output, "output_messages": [{"tokens": ids}]}
+        return from_response(body, "responses")
+
+    wanted = answer(close, [11, 12])
+    second, third = item(" y", -0.5005, " b", -0.0005), item(" z", -3.0, " b", -2.5)
+    assert compare(wanted, answer([ITEMS[0], second], [11, 40]), "float32").near_tie
+    assert not compare(wanted, answer([ITEMS[0], third], [11, 41]), "float32").near_tie
