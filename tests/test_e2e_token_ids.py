@@ -44,6 +44,10 @@ FAULTS = {
         "prefill:drop_truncate_prompt_tokens",
         "prompt_token_ids of prefill",
     ),
+    **{
+        f"token-ids/template-arguments/{name}": ("decode:renders", "prompt_tokens of decode=")
+        for name in ("enable_thinking", "tools")
+    },
     "token-ids/echo": ("decode:echo_ids", "with echo, the messages should decide"),
     "token-ids/too-long/unstreamed": ("decode:takes_long", "HTTP status of too many token ids=200"),
     "token-ids/too-long/streamed": ("decode:takes_long", "HTTP status of too many token ids=200"),
@@ -67,6 +71,10 @@ FAULTS = {
 MORE = {
     "token-ids/messages-required": ("decode:vague", "the error should name messages"),
     "token-ids/invalid/negative, unstreamed": ("decode:vague", "should name prompt_token_ids"),
+    "token-ids/template-arguments/enable_thinking": (
+        "thinks_anyway",
+        "the template should render another prompt",
+    ),
     "token-ids/conversation/system prompt": ("decode:wrong_kv", "should be that of the ids"),
     "token-ids/echo": ("decode:drop_echo", "text with echo"),
     "token-ids/too-long/unstreamed": ("decode:vague", "the error should name the model's context"),

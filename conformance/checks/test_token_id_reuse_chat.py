@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 from conformance import expect
 from conformance.case import Case
+from conformance.checks.test_reasoning import THINKING
 from conformance.client import Body
 from conformance.detours import prove_or_recomputed
-from conformance.ladder import Climbed
+from conformance.ladder import PROVEN, Climbed
 from conformance.learned import without
 from conformance.pair import Ask, chat
 from conformance.parity import compare
@@ -108,6 +109,30 @@ def test_ids_hold_all_that_was_rendered(case: Case) -> None:
     """P's token ids give the answer to the chat, and do so if D is told another, plain chat."""
     ask = _ask(case, case.name)
     climbed = case.prove(ask)
+    _must_be_rendered_alike(case, climbed)
+    _plain_chat_with_ids(case, ask)
+
+
+@check(
+    "token-ids/template-arguments",
+    feature="token-id-reuse",
+    level="extended",
+    cases=("enable_thinking", "tools"),
+    shape=THINKING,
+)
+def test_ids_hold_what_the_template_was_told(case: Case) -> None:
+    """What a template makes of its arguments and of tools is in P's ids, and D is told neither."""
+
+    def body(variant: int) -> Body:
+        text = case.text(2 * case.block, variant)
+        told = {"chat_template_kwargs": {"enable_thinking": False}}
+        return {**chat(text), **({"tools": [_tool(text)]} if case.name == "tools" else told)}
+
+    ask = Ask(f"chat with P's token ids: {case.name}", "chat/completions", body, reuse_ids=True)
+    climbed = case.prove(ask)
+    bare = case.pair.expected(ask.endpoint, without(body(PROVEN), *RENDERED))
+    differs = bare.prompt_token_ids != climbed.expected.prompt_token_ids
+    expect.true(differs, "the template should render another prompt", "the same as without")
     _must_be_rendered_alike(case, climbed)
     _plain_chat_with_ids(case, ask)
 
