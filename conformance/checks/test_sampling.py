@@ -34,7 +34,12 @@ def _length(case: Case) -> int:
     return 2 * case.block + 5
 
 
-@check("sampling/seed", feature="sampling", cases=("completions", "chat", "top-p and top-k"))
+@check(
+    "sampling/seed",
+    feature="sampling",
+    cases=("completions", "chat", "top-p and top-k"),
+    core_cases=("completions",),
+)
 def test_a_seed_gives_the_references_answer(case: Case) -> None:
     """An answer sampled with a seed is the one that the reference samples with that seed."""
     narrowed = NARROWED if case.name.startswith("top") else {}

@@ -27,7 +27,9 @@ TIMES = 4
 CROWD = 8
 
 
-@check("scheduler/prefix/decode", feature="scheduler", cases=tuple(KNOWN))
+@check(
+    "scheduler/prefix/decode", feature="scheduler", cases=tuple(KNOWN), core_cases=("one block",)
+)
 def test_only_what_decode_lacks_comes_from_outside(case: Case) -> None:
     """Of a prompt whose first blocks decode has in its own cache, only the rest is transferred.
 
@@ -39,7 +41,9 @@ def test_only_what_decode_lacks_comes_from_outside(case: Case) -> None:
     _prove_warm(case, ask, known)
 
 
-@check("scheduler/prefix/prefill", feature="scheduler", cases=tuple(KNOWN))
+@check(
+    "scheduler/prefix/prefill", feature="scheduler", cases=tuple(KNOWN), core_cases=("all blocks",)
+)
 def test_what_prefill_had_cached_is_transferred_too(case: Case) -> None:
     """A prompt whose first blocks prefill has in its own cache is transferred as a whole."""
     must_cache_prefixes(case.pair.prefill)
@@ -73,7 +77,12 @@ def test_sides_may_know_different_prefixes(case: Case) -> None:
     _prove_warm(case, ask, on_decode)
 
 
-@check("scheduler/repeated", feature="scheduler", cases=("one by one", "at once"))
+@check(
+    "scheduler/repeated",
+    feature="scheduler",
+    cases=("one by one", "at once"),
+    core_cases=("at once",),
+)
 def test_the_same_request_again_and_again(case: Case) -> None:
     """The same request, sent several times, gets the same answer each time and loses no token.
 
@@ -105,7 +114,7 @@ LAST_CHUNKS: dict[str, Callable[[int, int], int]] = {
 }
 
 
-@check("scheduler/chunks", feature="scheduler", cases=tuple(LAST_CHUNKS))
+@check("scheduler/chunks", feature="scheduler", cases=tuple(LAST_CHUNKS), core_cases=("T+B-1",))
 def test_a_prompt_prefilled_in_chunks_transfers_whole(case: Case) -> None:
     """A prompt that prefill computes in several steps, the last inside a block, transfers whole."""
     length = LAST_CHUNKS[case.name](budget_of(case), case.block)

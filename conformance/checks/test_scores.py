@@ -35,7 +35,7 @@ def _ask(case: Case, what: str, body: Callable[[int], Body]) -> Ask:
     return Ask(f"{case.name} with {what}", endpoint, body)
 
 
-@check("sampling/logprobs", feature="sampling", cases=ENDPOINTS)
+@check("sampling/logprobs", feature="sampling", cases=ENDPOINTS, core_cases=("chat",))
 def test_the_likeliest_tokens_are_the_references(case: Case) -> None:
     """Of each token of the answer, the five likeliest and their log-probabilities are right."""
     asked = {"top_logprobs": MOST} if case.name == "chat" else {"logprobs": MOST}

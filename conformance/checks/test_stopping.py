@@ -34,6 +34,7 @@ def _plain(case: Case, variant: int, attempt: int = 0) -> Body:
     cases=tuple(
         f"{kind}, {mode}" for kind in ("within", "across tokens", "included") for mode in MODES
     ),
+    core_cases=("across tokens, streamed",),
 )
 def test_a_stop_string_ends_the_answer(case: Case) -> None:
     """The answer ends before a stop string, or after it where it is to be included.
@@ -58,7 +59,7 @@ def test_a_stop_string_ends_the_answer(case: Case) -> None:
     expect.equal(climbed.answer.text, plain[:until], f"text until {stop!r}")
 
 
-@check("sampling/stop-token", feature="sampling", cases=MODES)
+@check("sampling/stop-token", feature="sampling", cases=MODES, core_cases=("unstreamed",))
 def test_a_stop_token_ends_the_answer(case: Case) -> None:
     """The answer ends with the first of stop_token_ids that is sampled."""
 
@@ -81,6 +82,7 @@ def test_a_stop_token_ends_the_answer(case: Case) -> None:
         for kind in ("stop token", "stop string", "end of sequence")
         for mode in MODES
     ),
+    core_cases=("stop token, unstreamed", "end of sequence, streamed"),
 )
 def test_a_prefill_that_stops_hands_over(case: Case) -> None:
     """P's one token ends the answer, and P hands over all the same: D ends it likewise, in time."""

@@ -115,6 +115,13 @@ MORE: dict[str, Kind] = {
     "structured-output",
     feature="structured-output",
     cases=tuple(f"{kind}, {mode}" for kind in KINDS for mode in MODES),
+    core_cases=(
+        "json-schema, unstreamed",
+        "json-schema, streamed",
+        "regex, unstreamed",
+        "choice, streamed",
+        "grammar, streamed",
+    ),
 )
 def test_the_answer_obeys_its_grammar(case: Case) -> None:
     """A constrained answer through the pair is valid, complete, and the reference's."""

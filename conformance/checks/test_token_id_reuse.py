@@ -88,6 +88,7 @@ def test_messages_are_still_required(case: Case) -> None:
     "token-ids/invalid",
     feature="token-id-reuse",
     cases=tuple(f"{kind}, {mode}" for kind in INVALID for mode in ("unstreamed", "streamed")),
+    core_cases=("negative, unstreamed", "out-of-vocabulary, streamed"),
 )
 def test_invalid_ids_are_refused(case: Case) -> None:
     """Invalid token ids are a 400 that names the field, and leave the server healthy."""

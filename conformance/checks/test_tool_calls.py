@@ -82,6 +82,7 @@ def _spelled(*names: str) -> Body:
     "tool-calls/forced",
     feature="tool-calls",
     cases=tuple(f"{choice}, {mode}" for choice in CHOICES for mode in MODES),
+    core_cases=("required, streamed",),
 )
 def test_a_forced_call_is_the_references(case: Case) -> None:
     """A tool call forced by tool_choice is the reference's and obeys the tool's schema."""

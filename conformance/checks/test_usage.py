@@ -30,6 +30,7 @@ COMPUTED = "vllm:request_prefill_kv_computed_tokens_sum"
     "usage/counts",
     feature="usage",
     cases=tuple(f"{kind}, {mode}" for kind in ENDPOINTS for mode in ("unstreamed", *OPTIONS)),
+    core_cases=("chat, streamed", "completions, unstreamed"),
 )
 def test_token_counts_are_exact(case: Case) -> None:
     """Usage counts the prompt and the answer exactly, on P and on D, in every mode.
@@ -60,6 +61,7 @@ def test_token_counts_are_exact(case: Case) -> None:
     "usage/cached-tokens",
     feature="usage",
     cases=tuple(f"{kind}, {mode}" for kind in ENDPOINTS for mode in ("unstreamed", "streamed")),
+    core_cases=("chat, unstreamed",),
 )
 def test_cached_tokens_are_what_was_found(case: Case) -> None:
     """Cached tokens in usage are those that a cache spared, for a cold prompt and for its repeat.
@@ -77,7 +79,9 @@ def test_cached_tokens_are_what_was_found(case: Case) -> None:
         _cached_as_counted(case, exchange, which)
 
 
-@check("usage/counters", feature="usage", cases=("unstreamed", "streamed"))
+@check(
+    "usage/counters", feature="usage", cases=("unstreamed", "streamed"), core_cases=("unstreamed",)
+)
 def test_counters_add_up(case: Case) -> None:
     """After requests at once, counters of both sides have grown by exactly what was sent and said.
 
