@@ -9,7 +9,7 @@ from conformance.client import ANSWER_LIMIT_S, Client
 from conformance.clock import RunClock
 from conformance.crashes import CrashLedger
 from conformance.direction import must_not_be_swapped
-from conformance.errors import EnvironmentProblem, NotHere, SuiteError
+from conformance.errors import EnvironmentProblem, NotHere, ServerStartError, SuiteError
 from conformance.handoffs import Place, handoff_named
 from conformance.models import Model
 from conformance.oracle import DecodeAlone, Oracle, Reference, must_be_sensitive
@@ -54,6 +54,11 @@ class AttachedFleet:
         """
         if shape != PAIR:
             raise _needs_a_start(shape)
+        if model_name != self._standing.model:
+            raise NotHere(
+                f"needs model {model_name}, and this pair serves {self._standing.model}; leave the "
+                "URLs out to let the suite start servers of its own"
+            )
         self._must_be_alive()
         if profile.name not in self._pairs:
             self._pairs[profile.name] = self._tried(profile, model_name)
@@ -62,9 +67,25 @@ class AttachedFleet:
             raise found
         return [found]
 
-    def was_up(self, profile: Profile, model_name: str) -> bool:  # noqa: ARG002
+    def was_up(
+        self,
+        profile: Profile,  # noqa: ARG002
+        model_name: str,  # noqa: ARG002
+        shape: Shape = PAIR,  # noqa: ARG002
+    ) -> bool:
         """Always: it was up before this run."""
         return True
+
+    def refused_before(
+        self,
+        profile: Profile,  # noqa: ARG002
+        model_name: str,  # noqa: ARG002
+    ) -> ServerStartError | None:
+        """Never: it was up before this run."""
+        return None
+
+    def reference(self, model_name: str, shape: Shape) -> None:
+        """Nothing to start: there is one, or decode stands in for it."""
 
     def trial(
         self,

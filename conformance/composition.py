@@ -10,7 +10,8 @@ from typing import Any
 from conformance.errors import UsageError
 from conformance.handoffs import merged_name
 from conformance.placeholders import renamed
-from conformance.profile import Instance, Movement, Profile, Role
+from conformance.profile import DeclaredVariant, Instance, Movement, Profile, Role
+from conformance.variants import Variant
 
 
 def compose(parent: Profile, children: list[Profile]) -> Profile:
@@ -27,6 +28,7 @@ def compose(parent: Profile, children: list[Profile]) -> Profile:
             "parts": tuple(parts),
             "handoff": merged_name([part.handoff for part in parts]),
             "granularity": parts[0].granularity,
+            "variants": {**_of_the_first(parts[0]), **parent.variants},
             "causality": parts[0].causality,
             "movement": _movement(parts),
             "settle": parts[0].settle,
@@ -40,6 +42,15 @@ def compose(parent: Profile, children: list[Profile]) -> Profile:
             "decode": _joined(parent, parts, "decode"),
         }
     )
+
+
+def _of_the_first(child: Profile) -> dict[Variant, DeclaredVariant]:
+    """How much the child that decode loads from promises there; not that all of them start."""
+    return {
+        name: declared.model_copy(update={"support": "partly"})
+        for name, declared in child.variants.items()
+        if declared.support != "no"
+    }
 
 
 def _movement(parts: list[Profile]) -> tuple[Movement, ...]:

@@ -22,13 +22,21 @@ def exceptions_of(profile: Profile) -> dict[str, Declared]:
 
 
 def must_be_supported(cell: PlannedCell, *, keep_going: bool) -> None:
-    """Raises :class:`Refused` for a cell whose feature is declared unsupported.
+    """Raises :class:`Refused` for a cell whose feature or variant is declared unsupported.
 
     ``keep_going`` tries it all the same: a declaration that is no longer true shows only then.
     """
-    declared = exceptions_of(cell.profile).get(cell.check.feature)
+    declared = exceptions_of(cell.profile).get(cell.check.feature) or _variant_of(cell)
     if declared and not keep_going:
         raise Refused(in_words(declared))
+
+
+def _variant_of(cell: PlannedCell) -> Declared | None:
+    """What is declared unsupported of the cell's kind of model or mode of the engine."""
+    for name, declared in cell.profile.variants.items():
+        if name == cell.check.variant and declared.support == "no":
+            return declared
+    return None
 
 
 def in_words(declared: Declared) -> str:

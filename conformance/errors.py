@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from conformance.verdict import ExitCode
 
 
@@ -33,7 +35,8 @@ class ServerStartError(SuiteError):
     """A server did not become ready. ``root_cause`` is the engine's own words.
 
     ``blames_connector``: a server with the connector died by itself, and neither the machine
-    (port, disk, memory) nor the reference's own start explains it.
+    (port, disk, memory) nor the reference's own start explains it. ``environment``: the machine
+    does. ``log``: where more of its words are.
     """
 
     def __init__(
@@ -43,11 +46,15 @@ class ServerStartError(SuiteError):
         excerpt: str = "",
         *,
         blames_connector: bool = False,
+        environment: bool = False,
+        log: Path | None = None,
     ) -> None:
         super().__init__(message)
         self.root_cause = root_cause
         self.excerpt = excerpt
         self.blames_connector = blames_connector
+        self.environment = environment
+        self.log = log
 
 
 class ForeignTraffic(SuiteError):

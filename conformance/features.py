@@ -88,6 +88,12 @@ FEATURES: tuple[Feature, ...] = (
         "Several instances of a side, and sides whose block sizes differ, transfer.",
     ),
     Feature(
+        "architectures",
+        "Architectures and engine modes",
+        "MoE, MLA, sliding windows, Mamba, images, drafts and quantised KV transfer, or the engine "
+        "refuses them in words that name the reason.",
+    ),
+    Feature(
         "shared-prefix",
         "Concurrent shared prefixes",
         "Requests that share blocks of prompt at the same time never get each other's KV.",

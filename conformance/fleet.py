@@ -72,9 +72,9 @@ class Fleet:
         assert self._pairs
         return self._pairs
 
-    def was_up(self, profile: Profile, model_name: str) -> bool:
-        """Whether an ordinary pair of this connector has been ready before in this run."""
-        return Key(profile.name, model_name) in self._was_up
+    def was_up(self, profile: Profile, model_name: str, shape: Shape = PAIR) -> bool:
+        """Whether such a pair of this connector has been ready before in this run."""
+        return Key(profile.name, model_name, shape) in self._was_up
 
     def trial(self, profile: Profile, model_name: str, shape: Shape = TRIAL) -> None:
         """Start one prefill server and stop it. Raises :class:`ServerStartError`."""
@@ -92,6 +92,35 @@ class Fleet:
             raise
         with self._clock.span("startup"):
             deployment.stop()
+
+    def refused_before(self, profile: Profile, model_name: str) -> ServerStartError | None:
+        """How a connector's ordinary servers failed to start, if they never did."""
+        if self.was_up(profile, model_name):
+            return None
+        tried = (Key(profile.name, model_name, shape) for shape in (TRIAL, PAIR))
+        failures = [problem for key in tried for problem in self._failures.get(key, ())]
+        return next((f for f in failures if isinstance(f, ServerStartError)), None)
+
+    def reference(self, model_name: str, shape: Shape) -> None:
+        """Start a reference alone, unless it is up. Raises :class:`ServerStartError`.
+
+        One that failed is not tried again; its error is raised each time.
+        """
+        key = Key(None, model_name, shape)
+        failures = self._failures.setdefault(key, [])
+        if failures:
+            raise failures[-1]
+        if self._reference_is_up(key.reference):
+            return
+        self._stop_deployment()
+        self._drop_reference()
+        model = self._model(model_name)
+        try:
+            self._welcome(self._launcher.launch_reference(model, shape), key.reference, model)
+        except SuiteError as problem:
+            failures.append(problem)
+            self._drop_reference()
+            raise
 
     def _is_up(self, key: Key) -> bool:
         if self._deployment is None or self._deployment.key != key:
@@ -114,6 +143,9 @@ class Fleet:
         return self._models[name]
 
     def _start(self, profile: Profile, model: Model, key: Key) -> None:
+        unservable = self._failures.get(Key(None, key.model, key.shape))
+        if unservable:
+            raise unservable[-1]
         failures = self._failures.setdefault(key, [])
         if len(failures) >= START_FAILURES_ENOUGH or (failures and key not in self._was_up):
             raise failures[-1]

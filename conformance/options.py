@@ -65,7 +65,12 @@ class RunOptions(BaseModel):
         return {name: known[name] for name in wanted}
 
     def model_for(self, kind: str, device: str) -> str:
-        """The model that checks of a kind (``fast`` or ``real``) run on."""
+        """The model that checks of a kind run on: ``fast``, ``real``, or a recipe of their own.
+
+        A check with its own model is about that model, so none that is asked for replaces it.
+        """
+        if kind not in ("fast", "real"):
+            return kind
         table = FAST_MODEL if kind == "fast" else REAL_MODEL
         return self.model or table.get(device, GPU_MODEL)
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from pydantic.json_schema import SkipJsonSchema
 
 from conformance.placeholders import names_in, unknown_in
+from conformance.variants import Variant
 
 Role = Literal["prefill", "decode"]
 Platform = Literal["cpu", "cuda", "rocm"]
@@ -175,6 +176,16 @@ class Declared(_Model):
         return self
 
 
+class DeclaredVariant(Declared):
+    """What it says of a kind of model or a mode of the engine.
+
+    With "yes", a refusal contradicts it; of what is left out, the engine may refuse anything in
+    clear words. ``granularity``: where less of a prompt can be transferred than ordinarily.
+    """
+
+    granularity: Granularity | None = None
+
+
 class Capabilities(_Model):
     """What the connector's documentation promises of its class; what is left out is not claimed.
 
@@ -229,6 +240,7 @@ class Profile(_Model):
     platforms_source: str | None = None
     real_model: bool = False
     features: dict[str, Declared] = Field(default_factory=dict)
+    variants: dict[Variant, DeclaredVariant] = Field(default_factory=dict)
     capabilities: Capabilities = Field(default_factory=Capabilities)
     links: tuple[str, ...] = ()
     parts: SkipJsonSchema[tuple[Profile, ...]] = ()
@@ -240,6 +252,13 @@ class Profile(_Model):
         if self.causality is _OF_CHILDREN and not (self.children or self.parts):
             raise ValueError("'causality' is missing: say how decode is made to see other KV")
         return self
+
+    def in_variant(self, name: str) -> Profile:
+        """Itself, with the granularity that it has with such a model or mode."""
+        declared = {str(known): what for known, what in self.variants.items()}.get(name)
+        if declared is None or declared.granularity is None:
+            return self
+        return self.model_copy(update={"granularity": declared.granularity})
 
     def python_folders(self) -> tuple[Path, ...]:
         """Folders that ``python_path`` names, relative ones beside the profile's file."""

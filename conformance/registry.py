@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TypeVar
@@ -37,6 +37,7 @@ class Check:
     on the connector; ``shape``: the topology it needs. ``model``: a kind, or the recipe of a model
     that the requirement is about. ``variant``: what a profile may declare of it (``variants.py``).
     ``core_cases``: of a core check, the cases that are core too, if not all; others are extended.
+    ``not_on``: devices on which it means nothing, and why.
     """
 
     id: str
@@ -51,6 +52,7 @@ class Check:
     shape: Shape = PAIR
     variant: str = ""
     core_cases: tuple[str, ...] = ()
+    not_on: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def level_of(self, case: str) -> Level:
         """The level of one of its cells."""
@@ -122,6 +124,7 @@ def check(
     shape: Shape = PAIR,
     variant: str = "",
     core_cases: tuple[str, ...] = (),
+    not_on: Mapping[str, str] | None = None,
 ) -> Callable[[_Function], _Function]:
     """Register a test as a check. Its docstring's first paragraph is the requirement."""
 
@@ -146,6 +149,7 @@ def check(
             shape=shape,
             variant=variant,
             core_cases=core_cases,
+            not_on=not_on or {},
         )
         _CHECKS[id] = found
         function.kv_check = found  # type: ignore[attr-defined]

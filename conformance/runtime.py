@@ -18,7 +18,7 @@ from conformance.profile import Profile
 from conformance.refusal import reason_for
 from conformance.registry import PlannedCell
 from conformance.report import ServerStart
-from conformance.serving.deployment import TRIAL, Shape
+from conformance.serving.deployment import PAIR, TRIAL, Shape
 from conformance.serving.devices import detect_gpus
 from conformance.serving.engine import Engines, Installation
 from conformance.serving.launcher import Launcher
@@ -26,6 +26,7 @@ from conformance.serving.leases import missing_program
 from conformance.serving.rootcause import without_install_paths
 from conformance.serving.served import Served
 from conformance.site import Site, site_of
+from conformance.variant_start import needs_own_servers, of_connector, of_engine
 
 EXCERPT_LINES = 40
 _NOISE = ('"GET /metrics', '"GET /health', "Avg prompt throughput")
@@ -37,8 +38,14 @@ class Pairs(Protocol):
     def pairs(self, profile: Profile, model_name: str, shape: Shape) -> list[Pair]:
         """Every prefill/decode pair of a topology, running."""
 
-    def was_up(self, profile: Profile, model_name: str) -> bool:
-        """Whether an ordinary pair of this connector has been ready before."""
+    def was_up(self, profile: Profile, model_name: str, shape: Shape = PAIR) -> bool:
+        """Whether such a pair of this connector has been ready before."""
+
+    def refused_before(self, profile: Profile, model_name: str) -> ServerStartError | None:
+        """How a connector's ordinary servers failed to start, if they never did."""
+
+    def reference(self, model_name: str, shape: Shape) -> None:
+        """Raises :class:`ServerStartError` for what no server here can serve."""
 
     def trial(self, profile: Profile, model_name: str, shape: Shape = TRIAL) -> None:
         """Raises :class:`ServerStartError` for a connector that cannot start here."""
@@ -77,9 +84,14 @@ class Runtime:
         must_be_supported(cell, keep_going=self.options.keep_going)
         self._must_be_possible(cell.profile)
         self.gate.must_be_open(cell)
+        if self.engine.device in cell.check.not_on:
+            raise NotHere(cell.check.not_on[self.engine.device])
+        if needs_own_servers(cell):
+            self._must_start_at_all(cell)
         pairs = [] if cell.check.shape.is_trial else self._started(cell)
         self._marks = {}
         for pair in pairs:
+            pair.profile = cell.profile.in_variant(cell.check.variant)
             for client in pair.clients():
                 client.check = f"{cell.profile.name}/{cell.id}"
             for server in (pair.prefill.server, pair.decode.server):
@@ -89,6 +101,8 @@ class Runtime:
     def _started(self, cell: PlannedCell) -> list[Pair]:
         """Raises what a failed start means for the cell."""
         profile, device = cell.profile, self.engine.device
+        if needs_own_servers(cell):
+            return self._started_for_itself(cell)
         known = self._fleet.was_up(profile, cell.model)
         try:
             if not known and not profile.claims(device):
@@ -98,6 +112,29 @@ class Runtime:
             if known:  # an instance that was started again, or another shape
                 raise
             raise reason_for(problem, profile, device, cell.id) from problem
+
+    def _must_start_at_all(self, cell: PlannedCell) -> None:
+        """Raises for a connector that starts with no model: another would say nothing new."""
+        device = self.engine.device
+        before = self._fleet.refused_before(cell.profile, self.options.model_for("fast", device))
+        if before:
+            raise reason_for(before, cell.profile, device, cell.id) from before
+
+    def _started_for_itself(self, cell: PlannedCell) -> list[Pair]:
+        """Servers that are unlike the other checks', the reference included."""
+        profile, shape, device = cell.profile, cell.check.shape, self.engine.device
+        try:
+            return self._fleet.pairs(profile, cell.model, shape)
+        except ServerStartError as problem:
+            if self._fleet.was_up(profile, cell.model, shape):
+                raise
+            try:
+                self._fleet.reference(cell.model, shape)
+            except ServerStartError as alone:
+                raise of_engine(alone, cell) from problem
+            if not profile.claims(device):
+                raise reason_for(problem, profile, device, cell.id) from problem
+            raise of_connector(problem, cell) from problem
 
     def try_start(self, cell: PlannedCell) -> ServerStartError | None:
         """Start and stop one server in the shape of the cell's check; its error if it fails."""

@@ -124,6 +124,11 @@ def test_a_model_asked_for_serves_every_check(kind: str, device: str) -> None:
     assert RunOptions(model="some/model").model_for(kind, device) == "some/model"
 
 
+def test_a_recipe_that_a_check_names_is_its_model_whatever_is_asked_for() -> None:
+    for options in (RunOptions(), RunOptions(model="some/model")):
+        assert options.model_for("tiny-qwen3-moe", "cpu") == "tiny-qwen3-moe"
+
+
 def test_options_are_closed_and_fixed() -> None:
     with pytest.raises(ValidationError):
         RunOptions.model_validate({"conector": ["nixl"]})

@@ -17,6 +17,7 @@ from conformance.profile import Profile
 from conformance.profile_file import builtin_profiles
 from conformance.registry import KINDS, PlannedCell, all_checks, check, plan
 from conformance.serving.deployment import PAIR, Shape
+from conformance.variants import VARIANTS
 
 CHECKS = all_checks()
 PROFILES = builtin_profiles()
@@ -44,6 +45,7 @@ def test_every_check_states_its_requirement(found: registry.Check) -> None:
     assert found.feature in BY_ID
     assert found.level in ("core", "extended", "provisional")
     assert found.model in KINDS or found.model in recipes()
+    assert not found.variant or found.variant in VARIANTS
     assert found.requirement[0].isupper()
     assert found.requirement.endswith(".")
     assert "\n" not in found.requirement
@@ -93,7 +95,11 @@ def test_each_deployment_is_started_once(device: str) -> None:
     deployments = [name for name, _ in groupby(cell.deployment for cell in cells)]
     needed = {(cell.profile.name, cell.model, cell.check.shape) for cell in cells}
     assert len(deployments) == len(set(deployments)) == len(needed)
-    ordinary = {(name, model) for name, model, shape in needed if shape == PAIR}
+    ordinary = {
+        (cell.profile.name, cell.model)
+        for cell in cells
+        if cell.check.shape == PAIR and not cell.check.own_model
+    }
     assert len(ordinary) == (4 if device == "cpu" else 2)
     models = [model for model, _ in groupby(cell.model for cell in cells)]
     assert len(models) == len(set(models))
@@ -117,6 +123,25 @@ def test_fast_deployments_come_first_and_share_a_reference(
     kinds = [kind for kind, _ in groupby((cell.model, cell.profile.name) for cell in cells)]
     fast, real = "tiny-llama", "smollm2-135m-instruct"
     assert kinds == [(fast, "nixl"), (fast, "example"), (real, "nixl"), (real, "example")]
+
+
+def test_models_that_single_checks_are_about_come_last_and_share_a_reference() -> None:
+    cells = planned(real_model="all", connectors=["nixl", "example"])
+    shared = {cell.model for cell in cells if not cell.check.own_model}
+    own = [cell.model not in shared for cell in cells]
+    assert own == sorted(own)
+    moe = [cell for cell in cells if cell.model == "tiny-qwen3-moe"]
+    assert [cell.profile.name for cell in moe] == ["nixl", "example"]
+    assert cells.index(moe[1]) == cells.index(moe[0]) + 1
+
+
+def test_no_model_asked_for_replaces_one_that_a_check_is_about() -> None:
+    given = {"model": "some/model", "real_model": "none", "connectors": ["nixl"]}
+    assert {cell.model for cell in planned(**given)} == {"some/model"}
+    for asked in ({"features": ["architectures"]}, {"checks": ["architecture/moe"]}):
+        models = {cell.id: cell.model for cell in planned(**given, **asked)}
+        assert models["architecture/moe"] == "tiny-qwen3-moe"
+        assert models.get("engine/fp8-kv-cache", "some/model") == "some/model"
 
 
 def test_every_case_on_every_connector_is_one_cell() -> None:

@@ -111,6 +111,7 @@ class Assembly:
         engine, instance = self._engines.of(profile), profile.instance(role)
         leased = pair.leases.for_instance(profile.placeholders(role))
         config = fill(profile.kv_transfer_config(role, engine.device), leased)
+        config |= dict(pair.key.shape.kv_config)
         whole = [
             *command(engine, model, spot),
             *("--kv-transfer-config", json.dumps(config)),

@@ -29,7 +29,8 @@ class Shape:
 
     ``label`` is short and for people, such as ``2P2D``; the ordinary pair has none. ``args`` and
     ``env`` are for every server, the reference included; the other arguments are for one role.
-    ``daemons``: whether those of the profile run. ``start_limit_s``: in place of the run's own.
+    ``kv_config`` goes over ``--kv-transfer-config`` of both sides. ``daemons``: whether those of
+    the profile run. ``start_limit_s``: in place of the run's own.
     """
 
     label: str = ""
@@ -40,6 +41,7 @@ class Shape:
     args: tuple[str, ...] = ()
     reference_args: tuple[str, ...] = ()
     env: tuple[tuple[str, str], ...] = ()
+    kv_config: tuple[tuple[str, str], ...] = ()
     daemons: bool = True
     start_limit_s: float | None = None
 

@@ -49,15 +49,27 @@ class Launcher:
 
         Raises :class:`ServerStartError`; nothing is left running then.
         """
+        wanted: list[Callable[[], Deployment]] = [
+            lambda: self._assembly.pair(model, profile, shape)
+        ]
+        if and_reference:
+            wanted.append(lambda: self._assembly.reference(model, shape))
+        made = self._launched(wanted)
+        return made[0], made[1] if and_reference else None
+
+    def launch_reference(self, model: Model, shape: Shape) -> Deployment:
+        """The reference of a shape alone. Raises as :meth:`launch`."""
+        return self._launched([lambda: self._assembly.reference(model, shape)])[0]
+
+    def _launched(self, wanted: list[Callable[[], Deployment]]) -> list[Deployment]:
         with self._clock.span("startup"):
             for attempt in range(1, START_ATTEMPTS + 1):
                 assembled: list[Deployment] = []
                 try:
-                    assembled.append(self._assembly.pair(model, profile, shape))
-                    if and_reference:
-                        assembled.append(self._assembly.reference(model, shape))
+                    for assemble in wanted:
+                        assembled.append(assemble())
                     self._start(assembled)
-                    return assembled[0], assembled[1] if and_reference else None
+                    return assembled
                 except BaseException as problem:
                     for deployment in assembled:
                         deployment.stop()

@@ -37,6 +37,7 @@ _WRAPPERS = (
     "CancelledError",
     "Executor failed",
 )
+_FORETOLD = re.compile(r"will fail at startup")
 _ENVIRONMENT = (
     "address already in use",
     "eaddrinuse",
@@ -72,6 +73,17 @@ def find_root_cause(log: Path) -> RootCause:
     excerpt = "\n".join(lines[max(0, at - EXCERPT_LINES + 5) : at + 5])
     line = lines[at].strip()
     return RootCause(line, excerpt, any(word in line.lower() for word in _ENVIRONMENT))
+
+
+def foretold(log: Path) -> str | None:
+    """A warning of the engine that it will fail to start, and why; ``None`` if it gave none.
+
+    vLLM 0.32.0 turns the hybrid KV cache manager off for a connector that does not support it,
+    says what that means, and later dies of "Failed to promote local KV cache specs to one unified
+    type." (``config/vllm.py``).
+    """
+    lines = (_PREFIX.sub("", raw).strip() for raw in tail(log).splitlines())
+    return next((line for line in lines if _FORETOLD.search(line)), None)
 
 
 def without_install_paths(text: str) -> str:

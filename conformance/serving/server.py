@@ -106,6 +106,8 @@ def _died_at_start(server: Server) -> ServerStartError:
         cause.line,
         cause.excerpt,
         blames_connector=server.role != "reference" and not cause.environment,
+        environment=cause.environment,
+        log=server.plan.log,
     )
 
 
