@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,11 +14,13 @@ import httpx
 
 from conformance.client import Client
 from conformance.errors import CheckFailed, NotHere
+from conformance.metrics import RUNNING, WAITING, Counters
 
 MODES = ("keep", "wait", "abort")
 POLL_S = 0.02
 # A request that has left P's answer behind is forgotten some steps later.
-RESET_LIMIT_S = PAUSE_LIMIT_S = 10.0
+RESET_LIMIT_S = PAUSE_LIMIT_S = FREE_LIMIT_S = 10.0
+USAGE = "vllm:kv_cache_usage_perc"
 
 
 def told(client: Client, path: str, **params: str) -> dict[str, Any]:
@@ -83,6 +85,30 @@ def until_paused(client: Client) -> None:
         if time.monotonic() > deadline:
             raise CheckFailed(
                 f"the {client.server.role} server is not paused {PAUSE_LIMIT_S:.0f} s after /pause"
+            )
+        time.sleep(POLL_S)
+
+
+def until_busy(client: Client) -> None:
+    """Until a server has requests under way. Raises :class:`CheckFailed` when it never has."""
+    _until(
+        lambda now: now.total(RUNNING) + now.total(WAITING) > 0,
+        client,
+        "has no request under way",
+    )
+
+
+def until_free(client: Client) -> None:
+    """Until a server has given back every block. Raises :class:`CheckFailed` when it never does."""
+    _until(lambda now: now.total(USAGE) == 0, client, f"does not give back every block ({USAGE})")
+
+
+def _until(holds: Callable[[Counters], bool], client: Client, otherwise: str) -> None:
+    deadline = time.monotonic() + FREE_LIMIT_S
+    while not holds(client.counters()):
+        if time.monotonic() > deadline:
+            raise CheckFailed(
+                f"the {client.server.role} server {otherwise} within {FREE_LIMIT_S:.0f} s"
             )
         time.sleep(POLL_S)
 

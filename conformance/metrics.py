@@ -55,12 +55,15 @@ class Counters:
 
     def block_size(self) -> int:
         """Tokens per KV block, from ``vllm:cache_config_info``. Raises :class:`SuiteError`."""
-        for name, labels in self.samples:
-            if name == CACHE_CONFIG:
-                found = dict(labels).get("block_size", "")
-                if found.isdigit():
-                    return int(found)
+        found = self.cache_config("block_size") or ""
+        if found.isdigit():
+            return int(found)
         raise SuiteError(f"{CACHE_CONFIG} has no block_size: is /metrics a vLLM server's?")
+
+    def cache_config(self, name: str) -> str | None:
+        """A value of ``vllm:cache_config_info`` as Python writes it; ``None`` if it is not told."""
+        told = (dict(labels) for sample, labels in self.samples if sample == CACHE_CONFIG)
+        return next((labels[name] for labels in told if name in labels), None)
 
     def minus(self, before: Counters) -> Counters:
         """What was added since ``before``; series that are new count from 0."""

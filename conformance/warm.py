@@ -33,12 +33,11 @@ class Warmth:
 def must_cache_prefixes(*clients: Client) -> None:
     """Raises :class:`NotHere` for servers that say that they were started without."""
     for client in clients:
-        for name, labels in client.counters().samples:
-            if name == CACHE_CONFIG and dict(labels).get("enable_prefix_caching") == "False":
-                raise NotHere(
-                    f"the {client.server.role} server runs without prefix caching "
-                    f"({CACHE_CONFIG}): it knows no prompt twice"
-                )
+        if client.counters().cache_config("enable_prefix_caching") == "False":
+            raise NotHere(
+                f"the {client.server.role} server runs without prefix caching "
+                f"({CACHE_CONFIG}): it knows no prompt twice"
+            )
 
 
 def climb_warm(pair: Pair, ask: Ask, warmth: Warmth, proof: Proof) -> Climbed:

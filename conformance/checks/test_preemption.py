@@ -121,6 +121,7 @@ def _growing(case: Case) -> Ask:
 
 
 def _prove_preempted(case: Case, side: Client, ask: Ask, *, priorities: bool) -> None:
+    case.saw("blocks of prefill's pool and of decode's", _pools(case))
     for number in range(ROUNDS):
         variants = [10 * (number + 1) + one for one in range(CROWD)]
         bodies = [ask.body(variant) for variant in variants]
@@ -144,6 +145,13 @@ def _prove_preempted(case: Case, side: Client, ask: Ask, *, priorities: bool) ->
 def _fresh(ask: Ask, number: int) -> Ask:
     """Other variants in each round: what the proof's arms have sent is in prefix caches."""
     return Ask(ask.subject, ask.endpoint, lambda variant: ask.body(100 * (number + 1) + variant))
+
+
+def _pools(case: Case) -> list[str | None]:
+    return [
+        client.counters().cache_config("num_gpu_blocks")
+        for client in (case.pair.prefill, case.pair.decode)
+    ]
 
 
 def _preemptions(client: Client) -> int:

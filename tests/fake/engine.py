@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fake import model, sampling, tenants, warmth
@@ -31,6 +31,14 @@ class Finished:
     def tokens(self) -> list[Token]:
         """Of the first choice."""
         return self.choices[0].tokens
+
+    def aborted(self) -> Finished:
+        """The same, ended half way."""
+        half = [
+            replace(one, tokens=one.tokens[: len(one.tokens) // 2], reason="abort")
+            for one in self.choices
+        ]
+        return replace(self, choices=half)
 
     @property
     def reason(self) -> str:

@@ -23,8 +23,16 @@ class Lifecycle:
     def __init__(self, engine: Engine) -> None:
         self.asynchronous = True
         self._engine = engine
+        self._aborts = 0
         self._going_on = threading.Event()
         self._going_on.set()
+
+    def aborted_within(self, seconds: float) -> bool:
+        """Whether a pause aborts a request that takes so long; returns once that is known."""
+        before, deadline = self._aborts, time.monotonic() + seconds
+        while time.monotonic() < deadline and self._aborts == before:
+            time.sleep(POLL_S)
+        return self._aborts > before
 
     def knows(self, path: str, faults: Faults) -> bool:
         """Whether a path is a command."""
@@ -47,6 +55,7 @@ class Lifecycle:
         if parts.path == "/reset_prefix_cache":
             return {"success": self._reset(given.get("reset_external") == "true", faults)}
         if parts.path in ("/pause", "/sleep"):
+            self._aborts += given.get("mode", "abort") == "abort"
             self._pause(faults)
             self._engine.slept = parts.path == "/sleep" or self._engine.slept
             return {"status": "paused" if parts.path == "/pause" else "sleeping"}

@@ -8,6 +8,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from fake import dialects, model, prompt, spoil, template, ways, wire
@@ -154,7 +155,9 @@ class Handler(wire.Connection):
                 self._part(way, name, at, bodies, ids, faults) for at, ids in enumerate(prompts)
             ]
         server.pool.leave()
-        time.sleep(sum(max(len(part.done.tokens) - AT_ONCE, 0) for part in parts) / 1000)
+        busy_ms = sum(max(len(part.done.tokens) - AT_ONCE, 0) for part in parts)
+        if server.lifecycle.aborted_within(busy_ms / 1000):
+            parts = [replace(part, done=part.done.aborted()) for part in parts]
         head = {"id": name, "created": int(time.time()), "model": server.name}
         if body.get("stream"):
             self.stream(_events(way, way.pieces(head, parts), faults))
