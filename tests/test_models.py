@@ -138,3 +138,10 @@ def test_other_models_are_served_as_named_and_unknown_ones_refused(workshop: Wor
     assert (model.name, model.source, model.dtype) == ("Qwen/Qwen3-0.6B",) * 2 + ("auto",)
     with pytest.raises(UsageError, match="give one of small, a Hugging Face id"):
         obtain("smal", ENGINE)
+
+
+def test_an_adapter_is_not_served_by_itself(workshop: Workshop) -> None:
+    workshop.recipe(adapter_of="large")
+    assert recipes()["small"].adapter_of == "large"
+    with pytest.raises(UsageError, match="--model 'small' is unknown"):
+        models.check_name("small")
