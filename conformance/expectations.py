@@ -177,7 +177,7 @@ class Entry(_Model):
 class Expectations(_Model):
     """The document: a list of known failures."""
 
-    expectations: tuple[Entry, ...] = ()
+    expectations: tuple[Entry, ...]
 
 
 @dataclass(frozen=True)
@@ -191,3 +191,6 @@ class ExpectationsFile:
     def at(self, entry: Entry) -> str:
         """Such as ``known.yaml:12``."""
         return f"{self.name}:{entry.line}"
+
+
+NO_FILE = ExpectationsFile("", "", ())

@@ -69,7 +69,7 @@ def proposed(
     file: Path, reports: list[Path], today: date, expires: date
 ) -> tuple[str, str, list[str]]:
     """The text before and after, and what only a person can decide. Raises :class:`SuiteError`."""
-    from conformance.expectations import ExpectationsFile
+    from conformance.expectations import NO_FILE
     from conformance.expectations_edit import edited
     from conformance.expectations_file import read_expectations
     from conformance.expectations_scope import known_places
@@ -78,7 +78,7 @@ def proposed(
     from conformance.registry import all_checks
     from conformance.report import load
 
-    kept = read_expectations(file) if file.exists() else ExpectationsFile(str(file), "", ())
+    kept = read_expectations(file) if file.exists() else NO_FILE
     loaded = [load(report) for report in reports]
     seen = sights(loaded, [check.id for check in all_checks()])
     places = known_places(RunOptions()) | {one.place for one in seen}

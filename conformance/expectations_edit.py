@@ -30,7 +30,8 @@ Replaced = Mapping[int, Sequence[Entry]]
 
 @dataclass(frozen=True)
 class _Span:
-    """The lines of an entry, from 0: the comment right ``above`` it, its first, and its end.
+    """The lines of an entry, from 0: the comment right ``above`` it, its first, its end, and
+    where what is between it and the ``following`` entry ends.
 
     ``line``: the one that the loader names it by, from 1.
     """
@@ -39,6 +40,7 @@ class _Span:
     above: int
     first: int
     end: int
+    following: int
 
 
 def edited(path: Path, replaced: Replaced, added: Sequence[Entry]) -> tuple[str, str]:
@@ -72,9 +74,8 @@ def _spliced(
 ) -> Iterator[str]:
     column = _dash(lines[spans[0].first])
     yield from lines[: spans[0].above]
-    ends = [*(span.above for span in spans[1:]), len(lines)]
-    for span, next_above in zip(spans, ends, strict=True):
-        between = lines[span.end : next_above]
+    for span in spans:
+        between = lines[span.end : span.following]
         new = replaced.get(span.line)
         if new is None:
             yield from lines[span.above : span.end]
@@ -92,16 +93,12 @@ def _spans(listed: CommentedSeq, lines: Sequence[str]) -> list[_Span]:
     begins = [listed.lc.item(number)[0] for number in range(len(listed))]
     firsts = [_first(line, lines) for line in begins]
     column = _dash(lines[firsts[0]])
-    spans = []
-    following = [*firsts[1:], len(lines)]
-    for line, first, end in zip(begins, firsts, following, strict=True):
-        above = first
-        while _is_comment(lines[above - 1], column):
-            above -= 1
-        while not lines[end - 1].strip() or _is_comment(lines[end - 1], column):
-            end -= 1
-        spans.append(_Span(line + 1, above, first, end))
-    return spans
+    aboves = [_above(first, lines, column) for first in firsts]
+    ends = [*aboves[1:], len(lines)]
+    return [
+        _Span(begins[n] + 1, aboves[n], firsts[n], _end(ends[n], lines, column), ends[n])
+        for n in range(len(listed))
+    ]
 
 
 def _first(line: int, lines: Sequence[str]) -> int:
@@ -109,6 +106,18 @@ def _first(line: int, lines: Sequence[str]) -> int:
     while not lines[line].lstrip().startswith("-"):
         line -= 1
     return line
+
+
+def _above(first: int, lines: Sequence[str], column: int) -> int:
+    while _is_comment(lines[first - 1], column):
+        first -= 1
+    return first
+
+
+def _end(end: int, lines: Sequence[str], column: int) -> int:
+    while not lines[end - 1].strip() or _is_comment(lines[end - 1], column):
+        end -= 1
+    return end
 
 
 def _dash(line: str) -> int:
@@ -129,12 +138,13 @@ def _block(entry: Entry, column: int) -> str:
     yaml.width = _WIDTH - column
     out = io.StringIO()
     yaml.dump([_document(entry)], out)
-    return "".join(" " * column + line for line in out.getvalue().splitlines(keepends=True))
+    # A folded line ends with the space that it was folded at, which says nothing.
+    return "".join(f"{' ' * column}{line.rstrip()}\n" for line in out.getvalue().splitlines())
 
 
 def _document(entry: Entry) -> dict[str, Any]:
     """An entry as a person would write it, in that order and without what says nothing."""
-    said = entry.model_dump(exclude={"line"}, exclude_defaults=True)
+    said = entry.model_dump(exclude_defaults=True)
     said["verdict"] = entry.verdict.value
     if entry.when:
         said["when"] = _condition(entry.when)

@@ -19,6 +19,7 @@ from conformance.expectations import Expectations, ExpectationsFile
 KEY = "expectations"
 _DOCS = "docs/expectations.md has an example"
 _MISSING = {
+    KEY: f"add '{KEY}: []'",
     "connector": "add the connector's name or a pattern, such as 'connector: nixl'",
     "check": "add a check's id or a pattern, such as \"check: 'length/*'\"",
     "verdict": "add how it fails: 'verdict: fail' or 'verdict: degraded'",
@@ -51,8 +52,11 @@ def load_expectations(path: Path) -> ExpectationsFile:
 def read_expectations(path: Path) -> ExpectationsFile:
     """Read a file, whether its reasons are filled in or not. Raises :class:`UsageError`."""
     document, raw = document_of(path)
+    placed = {**document}
+    if KEY in document:
+        placed[KEY] = _with_lines(path, document)
     try:
-        found = Expectations.model_validate({**document, KEY: _with_lines(path, document)})
+        found = Expectations.model_validate(placed)
     except ValidationError as problem:
         raise UsageError(_explained(path, problem, document)) from problem
     return ExpectationsFile(str(path), hashlib.sha256(raw).hexdigest()[:12], found.expectations)
@@ -77,17 +81,18 @@ def document_of(path: Path) -> tuple[CommentedMap, bytes]:
 
 def _with_lines(path: Path, document: CommentedMap) -> Any:
     """The entries with the line each begins in; what is no list of mappings, as it is."""
-    listed = document.get(KEY) or []
+    listed = document[KEY] or []
     if not isinstance(listed, CommentedSeq):
         return listed
-    lines = [line_of(document, (KEY, number)) for number in range(len(listed))]
     for number, entry in enumerate(listed):
         if isinstance(entry, CommentedMap) and "line" in entry:
             at = line_of(document, (KEY, number, "line"))
             raise UsageError(f"expectations {path}:{at}: line: the suite fills this in; remove it")
     return [
-        {**entry, "line": line} if isinstance(entry, CommentedMap) else entry
-        for line, entry in zip(lines, listed, strict=True)
+        {**entry, "line": line_of(document, (KEY, number))}
+        if isinstance(entry, CommentedMap)
+        else entry
+        for number, entry in enumerate(listed)
     ]
 
 
@@ -105,12 +110,10 @@ def _explained(path: Path, problem: ValidationError, document: CommentedMap) -> 
 
 def _fix(kind: str, key: str) -> str:
     if kind == "missing":
-        fix = _MISSING.get(key, "add it")
-    elif kind.startswith("date"):
-        fix = _DATE
-    else:
-        fix = _FIXES.get(kind, "")
-    return f"; {fix}" if fix else ""
+        return f"; {_MISSING[key]}"
+    if kind.startswith("date"):
+        return f"; {_DATE}"
+    return f"; {_FIXES[kind]}" if kind in _FIXES else ""
 
 
 def line_of(document: Any, loc: Sequence[int | str]) -> int:
@@ -119,7 +122,7 @@ def line_of(document: Any, loc: Sequence[int | str]) -> int:
     for part in loc:
         if isinstance(node, CommentedMap) and part in node:
             line = node.lc.key(part)[0]
-        elif isinstance(node, CommentedSeq) and isinstance(part, int):
+        elif isinstance(node, CommentedSeq):
             line = node.lc.item(part)[0]
         else:
             break
@@ -128,9 +131,9 @@ def line_of(document: Any, loc: Sequence[int | str]) -> int:
 
 
 def _plain(value: Any) -> Any:
-    """A value as a person wrote it, without the classes of the YAML library."""
+    """A value without the mappings of the YAML library, which are not shown as one writes them."""
     if isinstance(value, dict):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list):
         return [_plain(part) for part in value]
-    return str(value) if isinstance(value, str) else value
+    return value

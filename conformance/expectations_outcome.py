@@ -71,7 +71,7 @@ def known(found: ExpectationsResult | None) -> list[str]:
     """One line for each entry that was met, but for those that come and go."""
     entries = found.entries if found else ()
     return [
-        f"{e.connector} {e.check}: {e.failed} {_cells(e.failed)} {e.verdict} as expected: {_why(e)}"
+        f"{e.connector} {e.check}: {e.verdict} as expected in {_cells(e.failed)}: {_why(e)}"
         for e in entries
         if e.failed and not e.flaky
     ]
@@ -99,7 +99,7 @@ def _why(entry: EntryResult) -> str:
 
 
 def _cells(count: int) -> str:
-    return "cell" if count == 1 else "cells"
+    return f"{count} cell" + ("" if count == 1 else "s")
 
 
 def _listed(told: list[str]) -> str:

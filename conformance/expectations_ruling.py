@@ -92,15 +92,15 @@ def _first_look(
 ) -> EntryResult:
     """An entry before anything was tried."""
     covered = entry.covered(scope.planned)
-    unmet = {place: entry.unmet(facts_of(place.connector)) for place in covered}
-    here = [place.name for place in covered if unmet[place] is None]
+    unmet = {p: why for p in covered if (why := entry.unmet(facts_of(p.connector)))}
+    here = [place.name for place in covered if place not in unmet]
     state, note = EntryState.UNTRIED, ""
     if not entry.covered(scope.known):
         state, note = EntryState.UNMATCHED, "there is no such connector or check"
     elif entry.expired(today):
         state, note = EntryState.EXPIRED, f"its last day was {entry.expires}"
     elif covered and not here:
-        state, note = EntryState.ELSEWHERE, unmet[covered[0]] or ""
+        state, note = EntryState.ELSEWHERE, unmet[covered[0]]
     elif not covered and (selected := entry.covered(scope.selected)):
         state, note = _not_planned(entry, facts_of(selected[0].connector))
     return EntryResult(

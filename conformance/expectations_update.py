@@ -60,7 +60,7 @@ def sights(reports: Iterable[Report], checks: Sequence[str]) -> list[Sight]:
 
 def _place(connector: str, cell: str, checks: Sequence[str]) -> Place:
     own = [check for check in checks if cell == check or cell.startswith(f"{check}/")]
-    return Place(connector, max(own, key=len, default=cell), cell)
+    return Place(connector, max(own, default=cell), cell)  # of its own beginnings the longest
 
 
 def _facts(report: Report) -> Facts:

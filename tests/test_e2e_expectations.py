@@ -116,7 +116,7 @@ def test_a_cell_says_what_was_seen_and_what_was_known(known: Ended) -> None:
 
 
 def test_the_summary_tells_known_from_flaky(known: Ended) -> None:
-    assert "known: nixl length/2B: 1 cell degraded as expected: It recomputes." in known.out
+    assert "known: nixl length/2B: degraded as expected in 1 cell: It recomputes." in known.out
     assert "flaky: nixl length/B: fail in 0 of 1: Broken on purpose." in known.out
     assert "replay:" not in known.out
     assert "expected: fail: It damages KV." in known.out

@@ -122,6 +122,23 @@ def test_a_list_that_is_left_empty_says_so(file: Path) -> None:
     assert read_expectations(file).entries == ()
 
 
+def test_entries_that_stood_apart_come_no_further_apart(file: Path) -> None:
+    text = TEXT.replace(ONE, ONE + "\n\n")
+    assert after(file, {FIRST: ()}, text=text) == without(ONE + "\n")
+
+
+def test_a_dash_may_stand_further_above(file: Path) -> None:
+    text = TEXT.replace("  -\n", "  -\n    # about the third\n")
+    assert after(file, {THIRD + 1: ()}, text=text) == without(THREE)
+
+
+def test_a_comment_beside_the_key_stays(file: Path) -> None:
+    text = "expectations:  # expectations: all of them\n"
+    text += TWO[TWO.index("  - {") :]
+    found = after(file, {2: ()}, text=text)
+    assert found == "expectations: []  # expectations: all of them\n"
+
+
 def test_an_entry_is_added_at_the_end(file: Path) -> None:
     assert after(file, {}, [entry()]) == TEXT.replace(THREE, THREE + NEW)
 
@@ -151,7 +168,9 @@ def test_what_an_entry_says_is_written_in_order_and_on_few_lines(file: Path) -> 
     )
     added = after(file, {}, [full]).replace(TEXT[: TEXT.index("\n# the end")], "")
     assert added.startswith(
-        "  - connector: nixl\n    check: '*'\n    verdict: fail\n    flaky: true\n    reason: It"
+        "  - connector: nixl\n    check: '*'\n    verdict: fail\n    flaky: true\n"
+        "    reason: It fails for a reason that takes some words. It fails for a reason that takes "
+        "some\n      words. It fails for a reason that takes some words.\n"
     )
     assert added.endswith(
         "    link: https://x.org/7\n"
@@ -196,10 +215,13 @@ def test_a_list_in_one_line_has_to_be_spread_out_first(file: Path) -> None:
 
 
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1)
+sentences = st.lists(
+    st.one_of(texts, st.sampled_from(["word", "# x", "a: b", " ", "\n", "'", '"'])), min_size=1
+).map(" ".join)
 
 
 @settings(deadline=None, database=None, max_examples=40)
-@given(texts, texts, texts, st.booleans())
+@given(texts, texts, sentences, st.booleans())
 def test_whatever_an_entry_says_is_read_back(
     connector: str, check: str, reason: str, flaky: bool
 ) -> None:

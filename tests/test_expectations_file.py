@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.errors import UsageError
+from conformance.expectations import Entry
 from conformance.expectations_file import load_expectations, read_expectations
 from conformance.verdict import Verdict
 
@@ -67,7 +68,7 @@ def test_a_file_as_it_was_written(file: Path) -> None:
     assert second.flaky
 
 
-@pytest.mark.parametrize("text", ["expectations: []\n", "expectations:\n", "{}\n"])
+@pytest.mark.parametrize("text", ["expectations: []\n", "expectations:\n"])
 def test_a_file_may_expect_nothing(file: Path, text: str) -> None:
     file.write_text(text)
     assert load_expectations(file).entries == ()
@@ -96,7 +97,8 @@ def test_a_run_refuses_a_reason_that_nobody_gave(file: Path) -> None:
         (
             "    verdict: degraded\n",
             "",
-            "line 14: expectations.1.verdict: Field required; add how it fails: 'verdict: fail' or",
+            "line 14: expectations.1.verdict: Field required; add how it fails: 'verdict: fail' or "
+            "'verdict: degraded'",
         ),
         (
             "2027-06-30",
@@ -126,7 +128,13 @@ def test_a_run_refuses_a_reason_that_nobody_gave(file: Path) -> None:
             "[cpu]",
             "[gpu]",
             "line 11: expectations.0.when.platforms.0: Input should be 'cpu', 'cuda' or 'rocm' "
-            "(given: 'gpu')",
+            "(given: 'gpu'); use one of these words",
+        ),
+        (
+            "connector: nixl",
+            "connector: [{a: [1, x]}]",
+            "line 4: expectations.0.connector: Input should be a valid string "
+            "(given: [{'a': [1, 'x']}]); put it in quotes",
         ),
         (
             "https://github.com/vllm-project/vllm/issues/1",
@@ -142,9 +150,7 @@ def test_a_run_refuses_a_reason_that_nobody_gave(file: Path) -> None:
     ],
 )
 def test_an_error_has_line_path_value_and_fix(file: Path, old: str, new: str, said: str) -> None:
-    message = changed(file, old, new)
-    assert message.startswith(f"expectations {file} is malformed:\n  line ")
-    assert said in message
+    assert changed(file, old, new) == f"expectations {file} is malformed:\n  {said}"
 
 
 @pytest.mark.parametrize(
@@ -170,6 +176,14 @@ def test_every_error_is_told_at_once(file: Path) -> None:
     assert lines == ["line 6", "line 14", "line 17"]
 
 
+def test_whatever_is_missing_has_a_fix(file: Path) -> None:
+    file.write_text("expectations:\n  - {}\n")
+    said = refusal(file)
+    required = {name for name, field in Entry.model_fields.items() if field.is_required()}
+    assert said.count("Field required; add ") == len(required)
+    assert {line.split(":")[1].split(".")[-1] for line in said.splitlines()[1:]} == required
+
+
 def test_a_line_is_not_for_an_author_to_say(file: Path) -> None:
     message = changed(file, "    flaky: true", "    line: 7")
     assert message == f"expectations {file}:19: line: the suite fills this in; remove it"
@@ -183,7 +197,8 @@ def test_a_line_is_not_for_an_author_to_say(file: Path) -> None:
         ("expectations: nixl\n", "line 1: expectations: Input should be a valid tuple"),
         ("expectations: [nixl]\n", "line 1: expectations.0: Input should be a valid dictionary"),
         ("expectations: {a: 1}\n", "line 1: expectations: Input should be a valid tuple"),
-        ("known: []\n", "line 1: known: Extra inputs are not permitted (given: [])"),
+        ("expectations: []\nknown: []\n", "line 2: known: Extra inputs are not permitted"),
+        ("{}\n", "line 1: expectations: Field required; add 'expectations: []'"),
         ("expectations: [\n", "is not readable YAML: while parsing"),
         ("a: 1\na: 2\n", 'found duplicate key "a"'),
     ],

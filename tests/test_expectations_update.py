@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from conformance.cli import app
 from conformance.expectations import Entry, Facts, Place, When
+from conformance.expectations_file import read_expectations
 from conformance.expectations_update import Proposal, Sight, propose, sights, unmatched
 from conformance.report import Engine, save
 from conformance.report_parts import EntryResult, EntryState, ExpectationsResult, Expected
@@ -86,13 +87,18 @@ def test_what_comes_and_goes_is_added_as_flaky() -> None:
 def test_each_build_is_told_apart() -> None:
     newer = Facts.of("cuda", "vllm", "0.33.0+cu129", {})
     unknown = Facts("device not known")
+    odd = Facts.of("cpu", "vllm", "dev", {})
+    lost = Facts.of("device not known", "vllm", "0.33.0", {})
     seen = [*saw(LENGTH_1, FAIL), *saw(LENGTH_1, FAIL, facts=newer)]
     seen += saw(LENGTH_1, PASS, FAIL, facts=unknown)
+    seen += [*saw(LENGTH_1, FAIL, facts=odd), *saw(LENGTH_1, FAIL, facts=lost)]
     conditions = [(one.when, one.flaky) for one in proposal(seen).added]
     assert conditions == [
         (SEEN_WITH, False),
         (When(platforms=("cuda",), packages={"vllm": "==0.33.0"}), False),
         (None, True),
+        (When(platforms=("cpu",)), False),
+        (When(packages={"vllm": "==0.33.0"}), False),
     ]
 
 
@@ -281,7 +287,24 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, run: Path) -> No
     file = tmp_path / "folder" / "known.yaml"
     ended = CliRunner().invoke(app, ["expectations", "update", str(file), str(run), "--write"])
     assert ended.exit_code != 0
-    assert str(ended.exception).startswith(f"cannot write {file}: ")
+    # Root is told that it is no folder, and others that it exists.
+    assert str(ended.exception) in (
+        f"cannot write {file}: Not a directory",
+        f"cannot write {file}: File exists",
+    )
+
+
+def test_a_run_with_this_very_file_tells_what_matched_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "known.yaml"
+    file.write_text(KNOWN)
+    done = one(cell("length/1", PASS))
+    entries = [entry(line=2).model_dump(exclude={"when"}) | {"state": EntryState.UNMATCHED}]
+    for digest, lines in ((read_expectations(file).digest, 4), ("another", 3)):
+        said = {"file": "k", "digest": digest, "day": TODAY, "entries": entries}
+        done.expectations = ExpectationsResult.model_validate(said)
+        save(done, tmp_path / "run")
+        out, _ = command(str(file), str(tmp_path / "run"))
+        assert sum(line.startswith("-  - ") for line in out.splitlines()) == lines
 
 
 def test_the_group_says_what_it_is_for() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 import pytest
 
 from conformance.client import Rejected
@@ -74,7 +76,25 @@ def test_a_servers_own_log_comes_with_its_death() -> None:
 
 
 def test_an_assertion_without_words_gets_some() -> None:
-    assert "without a message" in judge(AssertionError(), FINE).message
+    assert judge(AssertionError(), FINE).message == "an assertion without a message failed"
+
+
+def test_of_a_long_traceback_the_end_is_kept() -> None:
+    def deeper(levels: int) -> None:
+        if levels == 0:
+            raise KeyError("store")
+        deeper(levels - 1)
+        deeper(levels - 2)
+
+    with pytest.raises(KeyError) as caught:
+        deeper(1)
+    with pytest.raises(KeyError) as twice:
+        deeper(9)
+    short, long = (judge(found.value, FINE).excerpt or "" for found in (caught, twice))
+    whole = traceback.format_exception(twice.value)
+    assert long == "".join(whole[-6:])
+    assert len(whole) > 6
+    assert short.startswith("Traceback (most recent call last):\n")
 
 
 def test_an_unforeseen_exception_is_ours_and_brings_its_traceback() -> None:

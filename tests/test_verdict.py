@@ -57,7 +57,7 @@ def test_nothing_recorded_is_an_error_and_says_so() -> None:
     for empty in (Evidence(), Evidence(proofs=[Proof(subject="nothing")])):
         verdict, message = decide(empty)
         assert verdict is Verdict.ERROR
-        assert "no evidence" in message
+        assert message == "no evidence was recorded: the check proves nothing"
 
 
 def test_a_fact_alone_is_evidence_but_excuses_nothing() -> None:
