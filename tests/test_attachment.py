@@ -154,7 +154,10 @@ class Given:
         self._words = words
 
     def getoption(self, name: str) -> Any:
-        lists = ("--connector", "--feature", "--check", "--profile", "--server-python", "--header")
+        lists = (
+            *("--connector", "--feature", "--check", "--level"),
+            *("--profile", "--server-python", "--header"),
+        )
         texts = {"--real-model": "auto", "--report": "r", "--port-range": "20000-21000"}
         default = [] if name in (*lists, "--handoff-port") else texts.get(name)
         numbers = {"--start-timeout": 1.0, "--keep-going": False, "--kv-options": ""}
