@@ -11,7 +11,7 @@ from sample_profiles import profile
 from conformance.errors import UsageError
 from conformance.options import RunOptions
 from conformance.profile_file import builtin_profiles
-from conformance.registry import plan
+from conformance.registry import all_checks, plan
 from conformance.requirement_sets import (
     FOLDER,
     RequirementSet,
