@@ -19,10 +19,10 @@ from conformance.pair import Ask, Exchange, completion
 from conformance.registry import check
 
 # Long enough for an answer by a server that does not heed its pause.
-UNANSWERED_S = 0.5
+UNANSWERED_S = 1.0
 UNUSED = 10
 # So many answers of so many tokens are under way when decode is paused.
-CROWD, LONG = 4, 160
+CROWD, LONG = 4, 1000
 
 
 @check(

@@ -27,12 +27,12 @@ class Lifecycle:
         self._going_on = threading.Event()
         self._going_on.set()
 
-    def aborted_within(self, seconds: float) -> bool:
-        """Whether a pause aborts a request that takes so long; returns once that is known."""
-        before, deadline = self._aborts, time.monotonic() + seconds
-        while time.monotonic() < deadline and self._aborts == before:
+    def aborted_within(self, seconds: float, begun: int) -> bool:
+        """Whether a pause has aborted a request, or does while it takes so long."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and self._aborts == begun:
             time.sleep(POLL_S)
-        return self._aborts > before
+        return self._aborts > begun
 
     def knows(self, path: str, faults: Faults) -> bool:
         """Whether a path is a command."""
@@ -43,10 +43,11 @@ class Lifecycle:
         """Whether nothing new is scheduled."""
         return not self._going_on.is_set()
 
-    def wait(self, faults: Faults) -> None:
-        """Until requests are scheduled."""
+    def wait(self, faults: Faults) -> int:
+        """Until requests are scheduled; how many pauses have aborted others by then."""
         if "deaf_to_pause" not in faults:
             self._going_on.wait()
+        return self._aborts
 
     def command(self, path: str, faults: Faults) -> dict[str, Any]:
         """What a command answers."""

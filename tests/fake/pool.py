@@ -8,7 +8,7 @@ import time
 from fake.faults import Faults
 
 # So long a request takes, so that others come meanwhile.
-OVERLAP_S = 0.03
+OVERLAP_S = 0.1
 
 
 class Pool:

@@ -146,7 +146,7 @@ class Handler(wire.Connection):
         for _ in bodies if "never_settle" not in faults else ():
             server.counters.begin()
         time.sleep(faults.number("slow") / 1000)
-        server.lifecycle.wait(faults)
+        begun = server.lifecycle.wait(faults)
         if server.pool.enter(faults) and "preempted_wrong" in faults:
             faults = faults.with_one("wrong_kv")
         name = f"{'chatcmpl' if way.chat else 'cmpl'}-{os.getpid()}-{number}"
@@ -156,7 +156,7 @@ class Handler(wire.Connection):
             ]
         server.pool.leave()
         busy_ms = sum(max(len(part.done.tokens) - AT_ONCE, 0) for part in parts)
-        if server.lifecycle.aborted_within(busy_ms / 1000):
+        if server.lifecycle.aborted_within(busy_ms / 1000, begun):
             parts = [replace(part, done=part.done.aborted()) for part in parts]
         head = {"id": name, "created": int(time.time()), "model": server.name}
         if body.get("stream"):
