@@ -73,9 +73,13 @@ class Check:
         """Its cases for one connector; one without a name where it has none."""
         return (self.cases_of(profile) if self.cases_of else self.cases) or ("",)
 
-    def cell_ids(self, profile: Profile) -> list[str]:
-        """The ids of its cells for one connector."""
-        return [f"{self.id}/{case}".rstrip("/") for case in self.cases_for(profile)]
+    def cell_ids(self, profile: Profile, *levels: Level) -> list[str]:
+        """The ids of its cells for one connector: all, or those of some levels."""
+        return [
+            f"{self.id}/{case}".rstrip("/")
+            for case in self.cases_for(profile)
+            if not levels or self.level_of(case) in levels
+        ]
 
 
 @dataclass(frozen=True)

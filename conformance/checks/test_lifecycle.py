@@ -21,8 +21,8 @@ SLEEPER = Shape("sleep", args=("--enable-sleep-mode",))
 @check(
     "lifecycle/reset",
     feature="lifecycle",
+    level="extended",
     cases=("decode", "prefill", "both"),
-    core_cases=("both",),
 )
 def test_a_prompt_is_transferred_again_after_a_reset(case: Case) -> None:
     """After /reset_prefix_cache?reset_external=true, a prompt known before is computed anew.

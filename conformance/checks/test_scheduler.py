@@ -18,6 +18,7 @@ from conformance.errors import NotHere
 from conformance.evidence import Proof
 from conformance.metrics import TokenSources
 from conformance.pair import Ask, completion
+from conformance.profile import Profile
 from conformance.registry import check
 from conformance.warm import Warmth, climb_warm, must_cache_prefixes
 
@@ -25,6 +26,11 @@ from conformance.warm import Warmth, climb_warm, must_cache_prefixes
 KNOWN = {"one block": 1, "all blocks": 3}
 TIMES = 4
 CROWD = 8
+
+
+def _hands_over(profile: Profile) -> bool:
+    """Whether decode gets KV by a handoff alone: a store has what P knows, for whoever asks."""
+    return profile.handoff != "none"
 
 
 @check(
@@ -42,7 +48,11 @@ def test_only_what_decode_lacks_comes_from_outside(case: Case) -> None:
 
 
 @check(
-    "scheduler/prefix/prefill", feature="scheduler", cases=tuple(KNOWN), core_cases=("all blocks",)
+    "scheduler/prefix/prefill",
+    feature="scheduler",
+    cases=tuple(KNOWN),
+    core_cases=("all blocks",),
+    applies=_hands_over,
 )
 def test_what_prefill_had_cached_is_transferred_too(case: Case) -> None:
     """A prompt whose first blocks prefill has in its own cache is transferred as a whole."""
@@ -65,6 +75,7 @@ def test_what_prefill_had_cached_is_transferred_too(case: Case) -> None:
     feature="scheduler",
     level="extended",
     cases=("prefill knows more", "decode does"),
+    applies=_hands_over,
 )
 def test_sides_may_know_different_prefixes(case: Case) -> None:
     """Where both sides know some of a prompt, decode still gets what it lacks, and no more."""

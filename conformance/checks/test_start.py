@@ -42,8 +42,8 @@ def test_a_pair_starts_or_is_refused_clearly(case: Case) -> None:
 def test_absent_daemons_are_missed_at_start(case: Case) -> None:
     """Without its daemons a server ends within 150 s, in words that name what is absent.
 
-    A server that waits for ever keeps a rolling update waiting, and its operator guessing
-    (LMCacheMPConnector, lmcache 0.5.6).
+    A server that waits for long keeps a rolling update waiting, and its operator guessing: 300 s
+    by LMCacheMPConnector's own setting (lmcache 0.5.6), before it says all that is needed.
     """
     limit = f"within {WITHOUT_DAEMONS.start_limit_s:.0f} s"
     problem = case.start()

@@ -108,7 +108,7 @@ def required_cells(kept: RequirementSet, profile: Profile) -> list[str]:
         if not one.conditional:
             cells.append(one.cell)
         elif by_id[one.cell].applies(profile):
-            cells += by_id[one.cell].cell_ids(profile)
+            cells += by_id[one.cell].cell_ids(profile, "core")
     return cells
 
 
