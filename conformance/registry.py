@@ -37,7 +37,8 @@ class Check:
     on the connector; ``shape``: the topology it needs. ``model``: a kind, or the recipe of a model
     that the requirement is about. ``variant``: what a profile may declare of it (``variants.py``).
     ``core_cases``: of a core check, the cases that are core too, if not all; others are extended.
-    ``not_on``: devices on which it means nothing, and why.
+    ``not_on``: devices on which it means nothing, and why. ``intrusive``: it pauses or empties
+    servers, or may end them; on somebody else's it is tried only where it is asked for by name.
     """
 
     id: str
@@ -53,6 +54,7 @@ class Check:
     variant: str = ""
     core_cases: tuple[str, ...] = ()
     not_on: Mapping[str, str] = field(default_factory=dict, hash=False)
+    intrusive: bool = False
 
     def level_of(self, case: str) -> Level:
         """The level of one of its cells."""
@@ -129,6 +131,7 @@ def check(
     variant: str = "",
     core_cases: tuple[str, ...] = (),
     not_on: Mapping[str, str] | None = None,
+    intrusive: bool = False,
 ) -> Callable[[_Function], _Function]:
     """Register a test as a check. Its docstring's first paragraph is the requirement."""
 
@@ -154,6 +157,7 @@ def check(
             variant=variant,
             core_cases=core_cases,
             not_on=not_on or {},
+            intrusive=intrusive,
         )
         _CHECKS[id] = found
         function.kv_check = found  # type: ignore[attr-defined]

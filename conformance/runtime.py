@@ -81,6 +81,7 @@ class Runtime:
 
     def pairs(self, cell: PlannedCell) -> list[Pair]:
         """The running pairs a cell needs, named after it in the servers' logs; none for a trial."""
+        self._must_be_welcome(cell)
         must_be_supported(cell, keep_going=self.options.keep_going)
         self._must_be_possible(cell.profile)
         self.gate.must_be_open(cell)
@@ -180,6 +181,14 @@ class Runtime:
                 "--server-python"
             )
         return None if self.options.attachment else missing_program(profile, engine.python)
+
+    def _must_be_welcome(self, cell: PlannedCell) -> None:
+        """Raises :class:`NotHere` for what nobody wants done to servers that serve others."""
+        if cell.check.intrusive and self.options.attachment and not self.options.checks:
+            raise NotHere(
+                "it pauses or empties servers, or may end them, and these were started by "
+                f"somebody else; ask for it by name: --check {cell.check.id!r}"
+            )
 
     def _must_be_possible(self, profile: Profile) -> None:
         """A connector asked for by name that cannot run is an error, never a silent skip."""

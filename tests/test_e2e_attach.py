@@ -64,6 +64,8 @@ class Runs:
         self.foreign = self._on(foreign, *nixl, *COMPLETION)
         deadly = here.pair("decode:die_on_length:16")
         self.deadly = self._on(deadly, *nixl, "--check", "length/B", "--check", "length/B+1")
+        quiet = ("--feature", "lifecycle", "--feature", "basic-transfer", "--level", "extended")
+        self.spared = self._on(here.pair(), *nixl, *quiet)
         writer, reader = here.pair(connector="example")
         self.swapped = self._on((reader, writer), "--connector", "example", *COMPLETION)
 
@@ -97,6 +99,15 @@ def test_a_running_pair_is_proven_with_decode_as_its_oracle(runs: Runs) -> None:
     assert parity.figures["oracle"] == ALONE
     assert ALONE in parity.summary
     assert step(ended, "nixl", "transfer/completion", Rung.CAUSALITY).outcome is Outcome.HELD
+
+
+def test_somebody_elses_servers_are_not_paused_or_emptied_unasked(runs: Runs) -> None:
+    ended = runs.spared.wait()
+    cells = ended.report.connectors[0].cells
+    assert {cell.check.split("/")[1] for cell in cells} >= {"reset", "pause", "reset-between"}
+    assert {cell.verdict for cell in cells} == {Verdict.NOT_RUN}
+    assert "ask for it by name: --check" in ended.cell("nixl", "lifecycle/reset/both").message
+    assert ended.code == 4
 
 
 def test_nothing_is_started_and_nothing_is_made_up_of_the_engine(runs: Runs) -> None:

@@ -21,6 +21,7 @@ SLEEPER = Shape("sleep", args=("--enable-sleep-mode",))
 @check(
     "lifecycle/reset",
     feature="lifecycle",
+    intrusive=True,
     level="extended",
     cases=("decode", "prefill", "both"),
 )
@@ -48,7 +49,7 @@ def test_a_prompt_is_transferred_again_after_a_reset(case: Case) -> None:
     came_to.right(case, ask.body(0), exchange.legs[0].decode)
 
 
-@check("lifecycle/reset-between", feature="lifecycle", level="extended")
+@check("lifecycle/reset-between", feature="lifecycle", intrusive=True, level="extended")
 def test_a_reset_of_prefill_between_the_legs(case: Case) -> None:
     """Prefill that is told to empty its caches between the legs refuses, or decode recomputes.
 
@@ -76,6 +77,7 @@ def test_a_reset_of_prefill_between_the_legs(case: Case) -> None:
 @check(
     "lifecycle/sleep",
     feature="lifecycle",
+    intrusive=True,
     level="extended",
     shape=SLEEPER,
     cases=("decode", "prefill", "both"),

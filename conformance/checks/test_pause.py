@@ -28,6 +28,7 @@ CROWD, LONG = 4, 1000
 @check(
     "lifecycle/pause",
     feature="lifecycle",
+    intrusive=True,
     level="extended",
     cases=tuple(f"{side} {mode}" for side in ("decode", "prefill") for mode in MODES),
 )
@@ -46,7 +47,9 @@ def test_what_comes_during_a_pause_is_answered_after_it(case: Case) -> None:
     came_to.right(case, ask.body(UNUSED), exchange.legs[0].decode)
 
 
-@check("lifecycle/pause-between", feature="lifecycle", level="extended", cases=MODES)
+@check(
+    "lifecycle/pause-between", feature="lifecycle", intrusive=True, level="extended", cases=MODES
+)
 def test_kv_that_waits_survives_a_pause_of_prefill(case: Case) -> None:
     """Decode gets the KV that prefill holds for it, although prefill is paused by then."""
     ask = _ask(case, "completion whose prefill is paused between the legs")
@@ -70,7 +73,7 @@ def test_kv_that_waits_survives_a_pause_of_prefill(case: Case) -> None:
     case.prove(Ask("completion after the pause", ask.endpoint, lambda v: ask.body(100 + v)))
 
 
-@check("lifecycle/pause-abort", feature="lifecycle", level="extended")
+@check("lifecycle/pause-abort", feature="lifecycle", intrusive=True, level="extended")
 def test_a_pause_of_decode_aborts_what_is_under_way(case: Case) -> None:
     """Requests that a pause of decode aborts end as aborted, others are right, and none is held.
 

@@ -70,6 +70,7 @@ def test_ids_of_another_tokenizer_are_what_they_are(case: Case) -> None:
     feature="token-id-reuse",
     level="extended",
     cases=("within a block", "at the end of a block"),
+    intrusive=True,
 )
 def test_ps_first_token_may_be_appended(case: Case) -> None:
     """D given P's prompt and the token that P sampled goes on after it, or refuses; it stays alive.
