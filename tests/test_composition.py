@@ -42,6 +42,17 @@ def multi(*children: Profile, **changes: Any) -> Profile:
     return compose(parent, list(children))
 
 
+def test_the_first_child_says_how_much_a_variant_promises_and_no_more() -> None:
+    cut = {"support": "yes", "granularity": "all_but_last"}
+    first = PUSHES.model_copy(
+        update={"variants": profile(variants={"hybrid-ssm": cut, "moe": cut}).variants}
+    )
+    joined = multi(first, STORES, variants={"moe": {"support": "yes"}})
+    assert joined.in_variant("hybrid-ssm").granularity is Granularity.ALL_BUT_LAST
+    assert joined.variants["hybrid-ssm"].support == "partly"
+    assert joined.variants["moe"].granularity is None
+
+
 def test_leases_of_children_carry_their_names() -> None:
     joined = multi(PUSHES, STORES)
     assert joined.placeholders("prefill") == {

@@ -47,6 +47,15 @@ def test_what_is_supported_somehow_is_tried(support: str) -> None:
     must_be_supported(cell_of("streaming/answer", subject), keep_going=False)
 
 
+def test_a_declared_variant_is_unsupported_and_its_neighbours_are_tried() -> None:
+    subject = profile(variants={"moe": NO, "mla": {"support": "partly"}})
+    with pytest.raises(Refused, match="one process keeps it all"):
+        must_be_supported(cell_of("architecture/moe", subject), keep_going=False)
+    for check in ("architecture/mla", "architecture/qk-norm", "length"):
+        must_be_supported(cell_of(check, subject), keep_going=False)
+    must_be_supported(cell_of("architecture/moe", subject), keep_going=True)
+
+
 def test_start_is_always_asked() -> None:
     subject = profile(features={"start": NO})
     must_be_supported(cell_of("start/ready", subject), keep_going=False)

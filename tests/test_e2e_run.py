@@ -21,11 +21,12 @@ pytestmark = pytest.mark.timeout(300)
 BOTH = ("--connector", "example", "--connector", "nixl")
 # Other shapes take deployments of their own, and one shows how they go; some features have tests
 # of their own.
-ELSEWHERE = ("sampling", "usage", "endpoints", "scheduler", "isolation", "lifecycle")
+ELSEWHERE = (
+    *("sampling", "usage", "endpoints", "scheduler", "isolation", "lifecycle"),
+    "architectures",
+)
 ORDINARY = tuple(
-    found.id
-    for found in all_checks()
-    if found.shape == PAIR and found.feature not in ELSEWHERE
+    found.id for found in all_checks() if found.shape == PAIR and found.feature not in ELSEWHERE
 )
 ALL = tuple(part for check in ORDINARY for part in ("--check", check))
 FEW = ("--feature", "basic-transfer")

@@ -43,6 +43,11 @@ class Scripted:
         made.stop = self._stop  # type: ignore[method-assign]
         return made, None
 
+    def launch_reference(self, model: Model, shape: Shape) -> Deployment:
+        self.launched.append(("reference", shape, False))
+        assert self.problem is not None
+        raise self.problem
+
     def _stop(self) -> None:
         self.stopped += 1
 
@@ -108,3 +113,27 @@ def test_a_failed_trial_is_not_repeated(tmp_path: Path) -> None:
             made.trial(MINE, "tiny")
         assert caught.value is problem
     assert launcher.launched == [("mine", TRIAL, False)]
+
+
+def test_what_no_server_can_serve_is_not_tried_for_another_connector(tmp_path: Path) -> None:
+    problem = ServerStartError("died", "no such dtype", blames_connector=True)
+    launcher = Scripted(problem)
+    made = fleet(tmp_path, launcher)
+    refused(made)
+    for _ in range(2):
+        with pytest.raises(ServerStartError):
+            made.reference("tiny", PAIR)
+    assert refused(made, OTHER) is problem
+    assert [start[0] for start in launcher.launched] == ["mine", "reference"]
+
+
+def test_a_connector_whose_ordinary_servers_never_started_is_known(tmp_path: Path) -> None:
+    problem = ServerStartError("died", "boom", blames_connector=True)
+    made = fleet(tmp_path, Scripted(problem))
+    assert made.refused_before(MINE, "tiny") is None
+    refused(made, shape=TWO_BY_TWO)
+    assert made.refused_before(MINE, "tiny") is None, "another shape says nothing of the ordinary"
+    refused(made)
+    assert made.refused_before(MINE, "tiny") is problem
+    assert made.refused_before(MINE, "another") is None
+    assert made.refused_before(OTHER, "tiny") is None

@@ -20,6 +20,7 @@ CLEAR = [
     "ValueError: MooncakeStoreConnector does not support: hybrid models",
     "ValueError: The environment variable 'MOONCAKE_CONFIG_PATH' is not set.",
     "pydantic_core._pydantic_core.ValidationError: kv_role must be one of kv_both",
+    "AssertionError: Encoder-decoder models are not currently supported with KV connectors",
 ]
 UNCLEAR = [
     "AttributeError: '_StreamPlaceholder' has no attribute 'priority_range'",

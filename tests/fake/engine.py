@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from fake import model, sampling, tenants, warmth
+from fake import model, sampling, tenants, variants, warmth
 from fake.connectors import NoConnector, Params
 from fake.faults import Faults
 from fake.model import BLOCK, KV_LIMIT, Token
@@ -106,6 +106,8 @@ class Engine:
         kv, moved = self.connector.load(ids, params)
         if "half" in faults:
             kv = kv[: len(kv) // 2 // BLOCK * BLOCK]
+        if "lost_state" in faults:
+            kv = variants.without_state(kv, len(ids))
         if "make_up" in faults and not kv:
             kv = [7] * (len(ids) - 1)
         if "wrong_kv" in faults or ("bad_dreams" in faults and self.slept):

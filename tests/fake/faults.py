@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from fake import chat_faults, scheduling_faults, told
+from fake import chat_faults, scheduling_faults, told, variant_faults
 
 KNOWN = {
     "recompute": "decode ignores what was handed over, and says so in its counters",
@@ -81,7 +81,7 @@ FIELDS = (
     *("max_tokens", "truncate_prompt_tokens"),
 )
 KNOWN |= {f"drop_{name}": f"{name} is ignored" for name in FIELDS}
-KNOWN |= told.KNOWN | chat_faults.KNOWN | scheduling_faults.KNOWN
+KNOWN |= told.KNOWN | chat_faults.KNOWN | scheduling_faults.KNOWN | variant_faults.KNOWN
 ROLES = ("prefill", "decode", "reference")
 VARIABLE = "FAKE_VLLM_FAULT"
 # A folder in which servers count their starts; ``port_in_use`` needs it.

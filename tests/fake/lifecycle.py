@@ -18,10 +18,11 @@ LEASE_S = 5.0
 
 
 class Lifecycle:
-    """Of one server; ``asynchronous``: how it was told to schedule."""
+    """Of one server; ``asynchronous``: how it was told to schedule, ``cache_dtype``: to keep KV."""
 
     def __init__(self, engine: Engine) -> None:
         self.asynchronous = True
+        self.cache_dtype = "auto"
         self._engine = engine
         self._aborts = 0
         self._going_on = threading.Event()
@@ -70,7 +71,13 @@ class Lifecycle:
             "max_num_batched_tokens": 512,
             "async_scheduling": asynchronous or "always_async" in faults,
         }
-        return {"vllm_config": {"scheduler_config": scheduler}}
+        dtype = "auto" if "ignores_dtype" in faults else self.cache_dtype
+        return {
+            "vllm_config": {
+                "scheduler_config": scheduler,
+                "cache_config": {"cache_dtype": dtype},
+            }
+        }
 
     def _reset(self, external: bool, faults: Faults) -> bool:
         connector = self._engine.connector

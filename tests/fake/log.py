@@ -19,6 +19,11 @@ def info(where: str, line: str) -> None:
     say(f"(APIServer pid={os.getpid()}) INFO {_TIME} [{where}] {line}")
 
 
+def warn(where: str, line: str) -> None:
+    """A warning of the engine core, as vLLM's logger writes it."""
+    say(f"(EngineCore pid={os.getpid() + 1}) WARNING {_TIME} [{where}] {line}")
+
+
 def die(message: str, kind: str = "RuntimeError") -> None:
     """The engine core's exception, what the API server makes of it, and the end."""
     core = f"(EngineCore pid={os.getpid() + 1}) ERROR {_TIME} [core.py:1200]"

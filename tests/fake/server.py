@@ -8,7 +8,7 @@ import mmap
 import os
 import time
 
-from fake import lifecycle, tenants, thinking
+from fake import lifecycle, tenants, thinking, variants
 from fake.connectors import connector_for
 from fake.counters import Counters
 from fake.engine import Engine
@@ -30,6 +30,9 @@ def main() -> None:
     info("api_utils.py:347", "version 0.32.0")
     _begin_badly(faults, role, options.port)
     refuse(config)
+    variants.begin(
+        options.served_model_name, config.get("kv_connector"), options.kv_cache_dtype, faults
+    )
     lifecycle.begin(options.enable_sleep_mode, faults)
     thinking.start_with(options.reasoning_parser)
     if "spawn_children" in faults:
@@ -45,6 +48,8 @@ def main() -> None:
     server = FakeServer(options.port, options.served_model_name, engine, counters, faults)
     server.pool.small = options.num_gpu_blocks_override is not None
     server.lifecycle.asynchronous = not options.no_async_scheduling
+    server.lifecycle.cache_dtype = options.kv_cache_dtype
+    server.drafts.on = options.speculative_config is not None
     info("api_server.py:500", f"Starting vLLM server on http://127.0.0.1:{options.port}")
     server.serve_forever()
 
@@ -60,6 +65,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--num-gpu-blocks-override")
     parser.add_argument("--no-async-scheduling", action="store_true")
     parser.add_argument("--enable-sleep-mode", action="store_true")
+    parser.add_argument("--kv-cache-dtype", default="auto")
+    parser.add_argument("--speculative-config")
     return parser.parse_known_args()[0]
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from fake import model, thinking
+from fake import model, thinking, variants
 
 
 def render(body: dict[str, Any]) -> list[int]:
     """Token ids of a chat request's prompt: template arguments, messages, tools, whose turn."""
     arguments = body.get("chat_template_kwargs") or {}
     parts = [f"<{name}> {value}" for name, value in arguments.items()]
-    parts += [f"<{message['role']}> {message['content']}" for message in body["messages"]]
+    parts += [f"<{one['role']}> {variants.words(one['content'])}" for one in body["messages"]]
     parts += [f"<tool> {json.dumps(tool, sort_keys=True)}" for tool in body.get("tools") or ()]
     if body.get("add_generation_prompt", True):
         parts.append(f"<assistant>{thinking.turn(body)}")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fake import variants
 from fake.faults import Faults
 from fake.model import VOCABULARY
 
@@ -41,8 +42,8 @@ def of(body: dict[str, Any], adapters: Sequence[str], faults: Faults) -> Tenant:
     return Tenant(
         salt="" if "no_salt" in faults else salt,
         stored=salt if "salted_store" in faults else "",
-        shift=SHIFT * adapted,
-        known_by_tokens="no_adapter" in faults,
+        shift=SHIFT * adapted + variants.shift(body),
+        known_by_tokens="no_adapter" in faults or "image_by_tokens" in faults,
     )
 
 

@@ -18,6 +18,7 @@ from fake.faults import Faults
 from fake.lifecycle import Lifecycle
 from fake.log import die, say
 from fake.pool import Pool
+from fake.variants import Drafts
 from fake.ways import Part, Way
 
 WAYS: dict[str, Way] = {
@@ -53,7 +54,7 @@ class FakeServer(wire.Server):
         self.names = [name, *engine.adapters]
         self.numbers = itertools.count(1)
         self.metrics = spoil.Metrics()
-        self.lifecycle, self.pool = Lifecycle(engine), Pool()
+        self.lifecycle, self.pool, self.drafts = Lifecycle(engine), Pool(), Drafts()
         self.lock = threading.Lock()
 
 
@@ -117,6 +118,7 @@ class Handler(wire.Connection):
     def _metrics(self) -> None:
         server = self.server
         text = server.counters.text(server.engine.connector.usage) + server.pool.text()
+        text += server.drafts.text()
         text = "" if "no_stats" in server.faults else text
         running, faults = server.counters.running, server.faults.at(self.agent)
         status, text = server.metrics.page(text, running, faults)
@@ -165,6 +167,7 @@ class Handler(wire.Connection):
             self.reply_json(200, spoil.answer(way.whole(head, parts), faults))
         for part in parts:
             _count(server.counters, part.done, faults)
+            server.drafts.count(len(part.done.tokens), faults)
 
     def _die(self, number: int, prompts: list[list[int]], faults: Faults) -> None:
         if "die_on_request" in faults and number == faults.number("die_on_request"):
