@@ -188,3 +188,19 @@ def test_exceptions_that_are_not_chained_do_not_replace_the_first(tmp_path: Path
     two = HEAD + traceback(ENGINE, "RuntimeError: the first")
     two += traceback(ENGINE, "RuntimeError: the second")
     assert cause_of(tmp_path, two).line == "RuntimeError: the first"
+
+
+ANSWERED = """RequestValidationError caught. Request id: None
+Traceback (most recent call last):
+  File "/x/fastapi/routing.py", line 723, in app
+    raise validation_error
+fastapi.exceptions.RequestValidationError: 1 validation error:
+  {'type': 'missing', 'loc': ('body', 'messages'), 'msg': 'Field required'}
+"""
+
+
+def test_an_exception_that_was_answered_did_not_end_the_server(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    died = "(EngineCore pid=7) ERROR 11-30 21:26:19 [core.py:1510] IndexError: out of range"
+    log.write_text(f"{ANSWERED}{died}\n")
+    assert find_root_cause(log).line == "IndexError: out of range"

@@ -37,6 +37,8 @@ _WRAPPERS = (
     "CancelledError",
     "Executor failed",
 )
+# Answered as an HTTP error, and logged with its traceback; the server goes on.
+_ANSWERED = re.compile(r"^(\w+) caught\. Request id")
 _FORETOLD = re.compile(r"will fail at startup")
 _ENVIRONMENT = (
     "address already in use",
@@ -116,11 +118,19 @@ def _end_of_chain(lines: list[str], at: int | None) -> int | None:
 
 def _first_exception(lines: list[str]) -> int | None:
     wrapped: int | None = None
+    answered: set[str] = set()
     for number, line in enumerate(lines):
         text = line.strip()
-        if not (_EXCEPTION.match(text) or _FATAL.search(text)):
+        if found := _ANSWERED.match(text):
+            answered.add(found[1])
+        if not (_EXCEPTION.match(text) or _FATAL.search(text)) or _class(text) in answered:
             continue
         if not any(word in text for word in _WRAPPERS):
             return number
         wrapped = number if wrapped is None else wrapped
     return wrapped
+
+
+def _class(line: str) -> str:
+    """The name of an exception's class, without its module."""
+    return line.partition(":")[0].rpartition(".")[2]
