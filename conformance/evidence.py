@@ -11,6 +11,7 @@ Five steps, each of which catches what the one below cannot (`DESIGN`: three tra
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -59,14 +60,7 @@ class Proof(BaseModel):
     @property
     def reached(self) -> Rung | None:
         """The highest step of the unbroken run of held or not applicable steps from below."""
-        top: Rung | None = None
-        for rung in Rung:
-            outcomes = {step.outcome for step in self.steps if step.name is rung}
-            if not outcomes or outcomes - {Outcome.HELD, Outcome.NOT_APPLICABLE}:
-                return top
-            if Outcome.HELD in outcomes:
-                top = rung
-        return top
+        return _climbed(self.steps)
 
 
 class Fact(BaseModel):
@@ -89,8 +83,22 @@ class Evidence(BaseModel):
     @property
     def reached(self) -> Rung | None:
         """How far up the ladder the weakest proof got; ``None`` without any proof."""
-        order = list(Rung)
-        reached = [proof.reached for proof in self.proofs]
-        if not reached or None in reached:
-            return None
-        return min((r for r in reached if r), key=order.index)
+        return _weakest([proof.reached for proof in self.proofs])
+
+
+def _climbed(steps: Sequence[Step]) -> Rung | None:
+    top: Rung | None = None
+    for rung in Rung:
+        outcomes = {step.outcome for step in steps if step.name is rung}
+        if not outcomes or outcomes - {Outcome.HELD, Outcome.NOT_APPLICABLE}:
+            return top
+        if Outcome.HELD in outcomes:
+            top = rung
+    return top
+
+
+def _weakest(reached: Sequence[Rung | None]) -> Rung | None:
+    known = [rung for rung in reached if rung]
+    if not known or len(known) < len(reached):
+        return None
+    return min(known, key=list(Rung).index)

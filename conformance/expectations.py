@@ -80,11 +80,7 @@ class When(_Model):
     @classmethod
     def _specifiers(cls, value: dict[str, str]) -> dict[str, str]:
         for name, wanted in value.items():
-            try:
-                empty = not SpecifierSet(wanted)
-            except InvalidSpecifier:
-                empty = True
-            if empty:
+            if not _is_specifier(wanted):
                 raise ValueError(
                     f"{name}: {wanted!r} is no PEP 440 specifier; write one such as '<0.33', "
                     "'==0.32.*' or '>=1.5,<2'"
@@ -115,6 +111,14 @@ class When(_Model):
         parts = [f"on {' or '.join(self.platforms)}"] if self.platforms else []
         parts += [f"with {name}{wanted}" for name, wanted in self.packages.items()]
         return ", ".join(parts)
+
+
+def _is_specifier(wanted: str) -> bool:
+    """Whether it is one; an empty one, which every version meets, is none here."""
+    try:
+        return bool(SpecifierSet(wanted))
+    except InvalidSpecifier:
+        return False
 
 
 def _within(said: str | None, wanted: str) -> bool:

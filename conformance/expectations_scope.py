@@ -10,7 +10,7 @@ from conformance.errors import SuiteError
 from conformance.expectations import Facts, Place
 from conformance.expectations_file import load_expectations
 from conformance.expectations_ruling import Ruling, Scope, rule
-from conformance.options import RunOptions
+from conformance.options import Level, RunOptions
 from conformance.profile import Profile
 from conformance.profile_file import builtin_profiles, load_profile
 from conformance.registry import Check, PlannedCell, all_checks
@@ -57,11 +57,15 @@ def _selected(options: RunOptions, profiles: dict[str, Profile]) -> Iterator[Pla
     for profile in profiles.values():
         for found in all_checks():
             if _asked(found, profile, options):
-                yield from (p for p in _places(profile, found) if _named(p, options.checks))
+                places = _places(profile, found, *options.levels)
+                yield from (place for place in places if _named(place, options.checks))
 
 
 def _asked(found: Check, profile: Profile, options: RunOptions) -> bool:
+    """As a plan has it, but for whether the check is for the connector."""
     if options.features and found.feature not in options.features:
+        return False
+    if found.own_model and options.model and not (options.features or options.checks):
         return False
     if found.model == "real":
         return options.real_model == "all" or (options.real_model == "auto" and profile.real_model)
@@ -74,10 +78,10 @@ def _named(place: Place, patterns: Sequence[str]) -> bool:
     )
 
 
-def _places(profile: Profile, found: Check) -> list[Place]:
+def _places(profile: Profile, found: Check, *levels: Level) -> list[Place]:
     if profile.control:
         return []
-    return [Place(profile.name, found.id, cell) for cell in found.cell_ids(profile)]
+    return [Place(profile.name, found.id, cell) for cell in found.cell_ids(profile, *levels)]
 
 
 def _facts(engines: Engines, profile: Profile) -> Facts:

@@ -130,6 +130,8 @@ def test_entries_that_stood_apart_come_no_further_apart(file: Path) -> None:
 def test_a_dash_may_stand_further_above(file: Path) -> None:
     text = TEXT.replace("  -\n", "  -\n    # about the third\n")
     assert after(file, {THIRD + 1: ()}, text=text) == without(THREE)
+    # A line more behind it changes nothing.
+    assert after(file, {THIRD: ()}, text=TEXT + "# at last\n") == without(THREE) + "# at last\n"
 
 
 def test_a_comment_beside_the_key_stays(file: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from glob import escape
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,9 +15,9 @@ from conformance.errors import EnvironmentProblem, UsageError
 from conformance.expectations import Place
 from conformance.expectations_ruling import Ruling
 from conformance.expectations_scope import known_places, planned, ruling_of
-from conformance.options import RunOptions
+from conformance.options import Level, RunOptions
 from conformance.profile import Profile
-from conformance.profile_file import PROFILE_FOLDER, builtin_profiles
+from conformance.profile_file import PROFILE_FOLDER, builtin_profiles, load_profile
 from conformance.registry import all_checks, plan
 from conformance.report_parts import EntryResult, EntryState
 from conformance.serving.engine import Engines, Installation
@@ -129,22 +130,67 @@ def test_an_entry_without_a_cell_counts_where_the_run_was_asked_for_it(
     assert found.state is state
 
 
+@pytest.fixture
+def confined(tmp_path: Path) -> Callable[..., Path]:
+    """A connector that is tried at its start alone, so that it has no other cell."""
+
+    def made(**changes: Any) -> Path:
+        path = tmp_path / "own.yaml"
+        document = yaml.safe_load((PROFILE_FOLDER / "nixl.yaml").read_text())
+        path.write_text(yaml.safe_dump({**document, "name": "own", "tries": ["start"], **changes}))
+        return path
+
+    return made
+
+
+def asked(state: EntryState) -> bool:
+    """Whether the run was asked for the cell, which it does not have."""
+    assert state in (EntryState.UNMATCHED, EntryState.UNTRIED)
+    return state is EntryState.UNMATCHED
+
+
 @pytest.mark.parametrize("real_model", ["none", "auto", "all"])
 @pytest.mark.parametrize("wants", [True, False])
 def test_checks_of_a_real_model_are_asked_for_by_their_option(
-    file: File, tmp_path: Path, real_model: str, wants: bool
+    file: File, confined: File, real_model: str, wants: bool
 ) -> None:
-    """A connector that is tried at its start alone has no such cell, whoever asks for one."""
-    own = tmp_path / "own.yaml"
-    document = yaml.safe_load((PROFILE_FOLDER / "nixl.yaml").read_text())
-    own.write_text(
-        yaml.safe_dump({**document, "name": "own", "tries": ["start"], "real_model": wants})
-    )
-    found = first(
-        file(connector="own", check="real-model/*"), profiles=(own,), real_model=real_model
-    )
-    asked = real_model == "all" or (real_model == "auto" and wants)
-    assert found.state is (EntryState.UNMATCHED if asked else EntryState.UNTRIED)
+    entry, own = file(connector="own", check="real-model/*"), confined(real_model=wants)
+    found = first(entry, profiles=(own,), real_model=real_model)
+    assert asked(found.state) == (real_model == "all" or (real_model == "auto" and wants))
+
+
+@pytest.mark.parametrize("level", ["core", "extended", "provisional", None])
+def test_a_level_asks_for_its_own_cells(file: File, confined: File, level: Level | None) -> None:
+    own = confined()
+    profile = load_profile(own)
+    found = next(check for check in all_checks() if check.core_cases)
+    levels = (level,) if level else ()
+    for cell in found.cell_ids(profile):
+        entry = file(connector="own", check=escape(cell))
+        state = first(entry, profiles=(own,), levels=levels).state
+        assert asked(state) == (cell in found.cell_ids(profile, *levels))
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({}, True),
+        ({"model": "tiny-llama"}, False),
+        ({"model": "tiny-llama", "checks": ("CHECK", "start/*")}, True),
+        ({"model": "tiny-llama", "features": ("FEATURE", "start")}, True),
+    ],
+)
+def test_a_check_with_a_model_of_its_own_is_asked_for_by_name_on_another(
+    file: File, confined: File, given: dict[str, Any], wanted: bool
+) -> None:
+    found = next(check for check in all_checks() if check.own_model)
+    names = {"CHECK": found.id, "FEATURE": found.feature}
+    narrowed = {
+        key: tuple(names.get(one, one) for one in value) if isinstance(value, tuple) else value
+        for key, value in given.items()
+    }
+    entry = file(connector="own", check=escape(found.id))
+    assert asked(first(entry, profiles=(confined(),), **narrowed).state) == wanted
 
 
 def test_each_connector_is_held_against_its_own_environment(file: File) -> None:
