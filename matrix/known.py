@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from conformance.expectations_outcome import words as expectation_words
 from conformance.report import Report
-from conformance.report_parts import Expected, ExpectationsResult
+from conformance.report_parts import ExpectationsResult, Expected
 from conformance.verdict import Verdict
 from matrix.model import Matrix
 from matrix.parts import Flaky, Run

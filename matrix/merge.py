@@ -5,9 +5,9 @@ result, since "could not be tried here" in tonight's run says nothing against wh
 run measured elsewhere; such a cell names the older run it comes from. Anything else replaces,
 whatever it says, and what it replaced is kept beside it where the two disagree.
 
-A reported ``pass``, or ``xpass``, counts as one only if :func:`conformance.verdict.decide` agrees from the
-evidence in the same report, and if no control speaks against the run (:mod:`matrix.trust`).
-Otherwise the check is an ``error``: no green cell without proof.
+A reported ``pass``, or ``xpass``, counts as one only if :func:`conformance.verdict.decide` agrees
+from the evidence in the same report, and if no control speaks against the run
+(:mod:`matrix.trust`). Otherwise the check is an ``error``: no green cell without proof.
 """
 
 from __future__ import annotations
