@@ -42,7 +42,12 @@ def test_all_cells_pass_with_evidence() -> None:
     assert made.requirement_set.digest == SET.digest
     assert (made.subject.profile_digest, made.model) == ("abc", "tiny-llama")
     assert made.controls[0].found_out is True
-    assert made.not_asked == ["legs/at-once", "multi/each-child", "multi/one-child-knows", "scheduler/prefix/prefill"]
+    assert made.not_asked == [
+        "legs/at-once",
+        "multi/each-child",
+        "multi/one-child-knows",
+        "scheduler/prefix/prefill",
+    ]
 
 
 @pytest.mark.parametrize("verdict", sorted(set(Verdict) - {Verdict.PASS}))
