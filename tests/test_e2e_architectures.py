@@ -16,7 +16,7 @@ from conformance.profile_file import PROFILE_FOLDER
 from conformance.registry import all_checks
 from conformance.verdict import Verdict
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(500)
 
 MINE = [found for found in all_checks() if found.feature == "architectures"]
 PASS, FAIL, DEGRADED = Verdict.PASS, Verdict.FAIL, Verdict.DEGRADED

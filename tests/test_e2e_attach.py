@@ -14,7 +14,7 @@ from conformance.evidence import Outcome, Rung, Step
 from conformance.oracle import ALONE
 from conformance.verdict import Verdict
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(500)
 
 KEY = "hush-hush-1234"
 COMPLETION = ("--check", "transfer/completion")

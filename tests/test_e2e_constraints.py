@@ -10,7 +10,7 @@ from fake.suite import Ended, Running, Suite
 from conformance.evidence import Outcome, Rung
 from conformance.verdict import Verdict
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(500)
 
 GRAMMAR = ["--connector", "nixl", "--feature", "structured-output", "--keep-going"]
 CALLS = ["--connector", "nixl", "--feature", "tool-calls", "--keep-going"]

@@ -10,7 +10,7 @@ from fake.suite import Running, Suite
 from conformance import metrics
 from conformance.verdict import Verdict
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(500)
 
 FAULTS = "decode:foreign@length/B,decode:never_settle@length/2B"
 LENGTHS = ("length/B", "length/B+1", "length/2B", "length/2B+1")

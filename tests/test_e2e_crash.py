@@ -10,7 +10,7 @@ from fake.suite import Ended, Running, Suite
 from conformance.report import Cell, ServerStart
 from conformance.verdict import Verdict
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(500)
 
 LENGTHS = ("--check", "length/B", "--check", "length/B+1", "--check", "length/2B")
 ONE = ("--check", "length/B+1")

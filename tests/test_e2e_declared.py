@@ -12,7 +12,7 @@ from sample_profiles import DOCUMENT
 
 from conformance.verdict import Verdict
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(500)
 
 CONNECTOR = "SimpleCPUOffloadConnector"
 NO = {"support": "no", "limit": "the cache is one process's own", "source": "manager.py (0.32.0)"}

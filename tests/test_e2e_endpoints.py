@@ -10,7 +10,7 @@ from fake.suite import Ended, Suite
 from conformance.evidence import Outcome, Rung
 from conformance.verdict import Verdict
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(500)
 
 CONNECTORS = ("example", "nixl")
 BOTH = ("--connector", "example", "--connector", "nixl", "--feature", "endpoints", "--keep-going")

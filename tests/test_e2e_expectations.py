@@ -11,7 +11,7 @@ from fake.suite import Ended, Running, Suite
 from conformance.report_parts import EntryState
 from conformance.verdict import Verdict
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(500)
 
 # Decode breaks at three checks; everything else is healthy.
 FAULT = (

@@ -18,7 +18,7 @@ from conformance.report import NOT_REACHED
 from conformance.serving.ports import PortRange
 from conformance.verdict import Verdict
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(500)
 
 RUN = ("--connector", "nixl", "--feature", "prompt-length")
 LEAVES_A_MESS = "slow:20,spawn_children"

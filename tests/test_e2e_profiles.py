@@ -14,7 +14,7 @@ from sample_profiles import DOCUMENT, both
 from conformance.evidence import Rung
 from conformance.verdict import Verdict
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(500)
 
 MASTER = {
     "name": "master",

@@ -10,7 +10,7 @@ from fake.suite import Ended, Running, Suite
 
 from conformance.verdict import Verdict
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(500)
 
 NIXL = ("--connector", "nixl")
 LENGTHS = ("--check", "length/B", "--check", "length/B+1", "--check", "length/2B")

@@ -16,7 +16,7 @@ from conformance.report import Cell
 from conformance.serving.deployment import PAIR
 from conformance.verdict import Verdict
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(500)
 
 BOTH = ("--connector", "example", "--connector", "nixl")
 # Other shapes take deployments of their own, and one shows how they go; some features have tests

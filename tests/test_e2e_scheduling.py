@@ -15,7 +15,7 @@ from conformance.registry import all_checks
 from conformance.serving.deployment import PAIR
 from conformance.verdict import Verdict
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(500)
 
 MINE = [c for c in all_checks() if c.feature in ("scheduler", "isolation", "lifecycle")]
 ORDINARY = [found for found in MINE if found.shape == PAIR]

@@ -9,7 +9,7 @@ from fake.suite import Ended, Suite
 
 from conformance.verdict import Verdict
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(500)
 
 CONNECTORS = ("example", "nixl")
 BOTH = ("--connector", "example", "--connector", "nixl", "--feature", "usage", "--keep-going")

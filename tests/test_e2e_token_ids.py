@@ -11,7 +11,7 @@ from conformance.checks.test_token_id_reuse import INVALID
 from conformance.checks.test_token_id_reuse_chat import CONVERSATIONS
 from conformance.verdict import Verdict
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(500)
 
 # The prompt of the check that appends a token to one of two blocks of 16.
 LONGER = 2 * 16 + 1

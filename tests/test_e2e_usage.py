@@ -13,7 +13,7 @@ from fake.suite import Running, Suite
 from conformance.profile_file import PROFILE_FOLDER
 from conformance.verdict import Verdict
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(500)
 
 CHECK = ("--check", "transfer/completion")
 USAGE = {
