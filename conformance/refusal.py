@@ -24,7 +24,9 @@ _ACCIDENTS = re.compile(
     r"Segmentation fault|Fatal Python error|terminate called|core dumped"
 )
 # Says what is missing here, and nothing of the platform.
-_PACKAGE = re.compile(r"^(?:\w+\.)*(?:ModuleNotFoundError|ImportError)\b")
+_PACKAGE = re.compile(
+    r"^(?:\w+\.)*(?:ModuleNotFoundError|ImportError)\b|package is installed", re.IGNORECASE
+)
 _REASONS = re.compile(
     r"support|requir|install|not available|unavailable|only|need|must|missing|not set|"
     r"no module named|cannot find|not found|not enabled|not implemented|no accelerator|"

@@ -103,3 +103,17 @@ def test_start_alone_carries_the_blame(words: str | None, asked: Profile) -> Non
 def test_the_machines_fault_stays_an_error_of_every_cell(asked: Profile, cell: str) -> None:
     problem = died("OSError: [Errno 98] address already in use", blames=False)
     assert reason_for(problem, asked, "cpu", cell) is problem
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "ModuleNotFoundError: No module named 'mooncake'",
+        "RuntimeError: MoRIIO is not available. Please ensure the 'mori' package is installed and "
+        "properly configured.",
+    ],
+)
+def test_a_missing_package_says_nothing_of_the_platform(words: str) -> None:
+    found = reason_for(died(words), SILENT, "cpu", START)
+    assert isinstance(found, NotHere)
+    assert "a package is missing here" in str(found)
