@@ -9,6 +9,6 @@ class PipeReceiveDoesNotWait(RightPipe):
 
     def recv_tensor(self) -> Any:
         try:
-            return self.queue.get(timeout=0.1)
+            return self.queue.get(timeout=0.01)
         except queue.Empty:
             return None

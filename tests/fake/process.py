@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import signal
 import sys
 import tempfile
 from multiprocessing.process import BaseProcess
@@ -48,6 +49,8 @@ def start(root: Path, arguments: tuple[str, ...], fault: str, out: Path, err: Pa
 
 def _be_the_suite(root: Path, arguments: tuple[str, ...], fault: str, out: Path, err: Path) -> None:
     gc.freeze()  # nobody here is to look through what the tests hold
+    # A shell starts what runs in its background deaf to Ctrl-C, and so would be who runs the tests.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.setsid()
     os.chdir(root)
     for name in [name for name in os.environ if name.startswith("PYTEST")]:
