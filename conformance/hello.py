@@ -29,7 +29,10 @@ class Hello:
 
 
 def must_be_quiet(*clients: Client) -> None:
-    """Raises :class:`ForeignTraffic` unless all are idle for a moment, at the same time."""
+    """Raises :class:`ForeignTraffic` unless all are idle for a moment, at the same time.
+
+    What they have counted by then is what their meters start from.
+    """
     deadline = time.monotonic() + QUIET_LIMIT_S
     since, last = time.monotonic(), _state(clients)
     while time.monotonic() - since < QUIET_FOR_S or last[1]:
@@ -42,6 +45,8 @@ def must_be_quiet(*clients: Client) -> None:
         now = _state(clients)
         if now != last:
             since, last = time.monotonic(), now
+    for client, finished in zip(clients, last[0], strict=True):
+        client.answered, client.uncertain = round(finished), False
 
 
 def say_hello(fleet: AttachedFleet, *, detect: bool) -> Hello:

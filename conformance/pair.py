@@ -19,7 +19,7 @@ from conformance.bodies import (
 from conformance.client import Body, Client, Endpoint
 from conformance.damage import Damage
 from conformance.handoffs import NOTHING, Handed, Handoff, Maker, Place
-from conformance.metrics import Counters, Meter
+from conformance.metrics import Counters, Meter, TokenSources
 from conformance.models import Model
 from conformance.oracle import Oracle
 from conformance.profile import Profile
@@ -188,10 +188,13 @@ class Pair:
         else:
             with ThreadPoolExecutor(len(bodies)) as pool:
                 legs = list(pool.map(lambda body: self.both_legs(ask, body), bodies))
+        came = on_decode.delta()
+        # A record that is late is waited for; where nothing came, there is none.
+        late = bool(TokenSources.of(came).external)
         return Exchange(
             legs,
-            on_prefill.delta(*self._metrics("prefill")),
-            on_decode.delta(*self._metrics("decode")),
+            on_prefill.delta(*(self._metrics("prefill") if late else ())),
+            on_decode.delta(*self._metrics("decode")) if late else came,
         )
 
     def _metrics(self, side: str) -> list[str]:
