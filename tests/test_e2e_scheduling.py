@@ -22,7 +22,9 @@ ORDINARY = [found for found in MINE if found.shape == PAIR]
 OWN = [found for found in MINE if found.shape != PAIR]
 FAIL, DEGRADED, ERROR, NOT_RUN = Verdict.FAIL, Verdict.DEGRADED, Verdict.ERROR, Verdict.NOT_RUN
 
-# Fault, verdict and a part of the message, by cell.
+# Whose KV a request gets depends on who is there at the time: another's, or a stale one.
+MIXED_UP = "got the answer to another's|not the reference's answer"
+# Fault, verdict and a part of the message (one of several), by cell.
 BROKEN: dict[str, tuple[str, Verdict, str]] = {
     "scheduler/prefix/decode/one block": ("decode:misaligned", FAIL, "not the reference's answer"),
     "scheduler/prefix/decode/all blocks": ("decode:counts_all", FAIL, "they sum to"),
@@ -34,9 +36,9 @@ BROKEN: dict[str, tuple[str, Verdict, str]] = {
     "scheduler/repeated/at once": ("decode:misaligned", FAIL, "not the reference's answer"),
     "scheduler/chunks/T+2": ("prefill:first_chunk:512", FAIL, "not the reference's answer"),
     "scheduler/chunks/busy/prefill": ("prefill:first_chunk:512", FAIL, "not the reference's"),
-    "scheduler/chunks/busy/decode": ("decode:others_kv", FAIL, "not the reference's answer"),
-    "scheduler/crowd": ("decode:others_kv", FAIL, "not the reference's answer"),
-    "scheduler/async/on": ("decode:others_kv", FAIL, "got the answer to another's"),
+    "scheduler/chunks/busy/decode": ("decode:others_kv", FAIL, MIXED_UP),
+    "scheduler/crowd": ("decode:others_kv", FAIL, MIXED_UP),
+    "scheduler/async/on": ("decode:others_kv", FAIL, MIXED_UP),
     "isolation/salt/decode": ("decode:no_salt", FAIL, "tokens that decode knew"),
     "isolation/salt/prefill": ("prefill:no_salt", FAIL, "tokens that prefill knew"),
     "isolation/salt/no salt": ("decode:no_salt", FAIL, "tokens that decode knew"),
@@ -55,7 +57,7 @@ BROKEN_IN_OWN_SHAPES: dict[str, tuple[str, Verdict, str]] = {
     "scheduler/preemption/prefill": ("prefill:never_preempts", ERROR, "nothing was preempted"),
     "scheduler/chunks/no-new-block": ("prefill:first_chunk:192", FAIL, "not the reference's"),
     "scheduler/priority": ("decode:preempted_wrong", FAIL, "not the reference's answer"),
-    "scheduler/async/off": ("decode:others_kv", FAIL, "not the reference's answer"),
+    "scheduler/async/off": ("decode:others_kv", FAIL, MIXED_UP),
     "isolation/adapter/adapter first": ("decode:no_adapter", FAIL, "tokens that decode knew"),
     "isolation/adapter/base first": ("prefill:deaf_adapter", FAIL, "tokens that prefill knew"),
     "lifecycle/sleep/decode": ("decode:bad_dreams", FAIL, "not the reference's answer"),
@@ -139,7 +141,8 @@ def test_a_healthy_pair_passes_every_check_on_servers_of_its_own(runs: dict[str,
 def test_a_fault_turns_its_check_red(runs: dict[str, Running], cell: str) -> None:
     _, verdict, words = BROKEN[cell]
     seen = runs["broken"].wait().cell("nixl", cell)
-    assert (seen.verdict, words in seen.message) == (verdict, True), seen.message
+    told = any(word in seen.message for word in words.split("|"))
+    assert (seen.verdict, told) == (verdict, True), seen.message
 
 
 @pytest.mark.parametrize("cell", BROKEN_IN_OWN_SHAPES)
@@ -148,7 +151,8 @@ def test_a_fault_turns_a_check_with_servers_of_its_own_red(
 ) -> None:
     _, verdict, words = BROKEN_IN_OWN_SHAPES[cell]
     seen = runs["own broken"].wait().cell("nixl", cell)
-    assert (seen.verdict, words in seen.message) == (verdict, True), seen.message
+    told = any(word in seen.message for word in words.split("|"))
+    assert (seen.verdict, told) == (verdict, True), seen.message
 
 
 def test_a_store_that_knows_no_salt_serves_another_tenant(runs: dict[str, Running]) -> None:
