@@ -10,9 +10,9 @@ from conformance.registry import PlannedCell
 from conformance.report import Cell, Report
 
 # First guesses, measured on two cores without a GPU (vLLM 0.32.0 CPU build, 2026-11-30).
-FIRST_START_S = 90.0
-FIRST_CELL_S = 8.0
-FIRST_REAL_CELL_S = 25.0
+FIRST_START_S = 60.0
+FIRST_CELL_S = 3.0
+FIRST_REAL_CELL_S = 12.0
 
 
 class Timings:
