@@ -11,7 +11,7 @@ import pytest
 from fake.suite import Running, Suite
 
 from conformance.checks.test_engine_modes import IN_HOST_MEMORY
-from conformance.models import MANIFEST, recipes
+from conformance.models import recipes
 from conformance.profile_file import PROFILE_FOLDER
 from conformance.registry import all_checks
 from conformance.verdict import Verdict
@@ -43,10 +43,7 @@ REFUSED = "Encoder-decoder models are not currently supported with KV connectors
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
     made = Suite(tmp_path_factory.mktemp("architectures"))
-    for name, recipe in recipes().items():
-        folder = made.root / "cache" / "models" / f"{name}-{recipe.digest}"
-        folder.mkdir(parents=True)
-        (folder / MANIFEST).write_text("{}")
+    made.pretend_built(*recipes())
     yield made
     assert made.left_behind() == []
 

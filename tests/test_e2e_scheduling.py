@@ -10,7 +10,6 @@ from collections.abc import Iterator
 import pytest
 from fake.suite import Ended, Running, Suite
 
-from conformance.models import MANIFEST, recipes
 from conformance.registry import all_checks
 from conformance.serving.deployment import PAIR
 from conformance.verdict import Verdict
@@ -67,10 +66,7 @@ BROKEN_IN_OWN_SHAPES: dict[str, tuple[str, Verdict, str]] = {
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
     made = Suite(tmp_path_factory.mktemp("scheduling"))
-    for name in ("tiny-llama", "tiny-llama-adapter"):  # nothing is read from a model here
-        folder = made.root / "cache" / "models" / f"{name}-{recipes()[name].digest}"
-        folder.mkdir(parents=True)
-        (folder / MANIFEST).write_text("{}")
+    made.pretend_built("tiny-llama", "tiny-llama-adapter")
     yield made
     assert made.left_behind() == []
 
