@@ -60,11 +60,15 @@ class Legs:
 
 @dataclass(frozen=True)
 class Exchange:
-    """Requests through the pair, and what the counters of both sides say of them."""
+    """Requests through the pair, and what the counters of both sides say of them.
+
+    ``alone``: answers to what decode was asked meanwhile, without any handoff.
+    """
 
     legs: list[Legs]
     prefill_delta: Counters
     decode_delta: Counters
+    alone: list[Answer] = field(default_factory=list)
 
 
 @dataclass
@@ -179,15 +183,20 @@ class Pair:
     def _promised(self, answer: Answer) -> int:
         return self.profile.granularity.promised(answer.prompt_tokens, self.block_size)
 
-    def exchange(self, ask: Ask, *bodies: Body) -> Exchange:
-        """Requests through the pair, all at once, with both servers' counters around them."""
+    def exchange(self, ask: Ask, *bodies: Body, alone: Sequence[Body] = ()) -> Exchange:
+        """Requests through the pair, all at once, with both servers' counters around them.
+
+        ``alone``: asked of decode at the same time, without a handoff.
+        """
         on_prefill = Meter.on(self.prefill)
         on_decode = Meter.on(self.decode)
-        if len(bodies) == 1:
-            legs = [self.both_legs(ask, bodies[0])]
+        if len(bodies) == 1 and not alone:
+            legs, computed = [self.both_legs(ask, bodies[0])], []
         else:
-            with ThreadPoolExecutor(len(bodies)) as pool:
+            with ThreadPoolExecutor(len(bodies) + len(alone)) as pool:
+                asked = [pool.submit(self.decode.ask, ask.endpoint, body) for body in alone]
                 legs = list(pool.map(lambda body: self.both_legs(ask, body), bodies))
+                computed = [answer.result() for answer in asked]
         came = on_decode.delta()
         # A record that is late is waited for; where nothing came, there is none.
         late = bool(TokenSources.of(came).external)
@@ -195,6 +204,7 @@ class Pair:
             legs,
             on_prefill.delta(*(self._metrics("prefill") if late else ())),
             on_decode.delta(*self._metrics("decode")) if late else came,
+            computed,
         )
 
     def _metrics(self, side: str) -> list[str]:

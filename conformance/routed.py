@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from conformance.client import Body, Client
@@ -59,10 +60,10 @@ class RoutedPair(Pair):
             server.count(requests_in(ask.endpoint, body))
         return legs
 
-    def exchange(self, ask: Ask, *bodies: Body) -> Exchange:
+    def exchange(self, ask: Ask, *bodies: Body, alone: Sequence[Body] = ()) -> Exchange:
         """As a pair's. Raises :class:`Unsettled` when the router asked somebody else."""
         try:
-            return super().exchange(ask, *bodies)
+            return super().exchange(ask, *bodies, alone=alone)
         except Unsettled as problem:
             raise Unsettled(
                 f"{problem}: the router answered, but did not ask both --prefill-url "

@@ -116,9 +116,9 @@ def _exchange(case: Case, ask: Ask) -> Exchange:
         return case.pair.exchange(ask, body)
     except HandoffBroken as problem:
         case.saw("prefill's answer to beam search", str(problem))
-    meters = Meter.on(case.pair.prefill), Meter.on(case.pair.decode)
+    on_prefill, on_decode = Meter.on(case.pair.prefill), Meter.on(case.pair.decode)
     answer, _ = case.pair.decode_leg(ask.endpoint, body)
-    return Exchange([Legs(answer, answer)], *(meter.delta() for meter in meters))
+    return Exchange([Legs(answer, answer)], on_prefill.delta(), on_decode.delta())
 
 
 def _prove(

@@ -7,10 +7,11 @@ LMCache#1969). Asynchronous scheduling runs a step ahead of what it knows (vllm#
 
 from conformance.case import Case
 from conformance.client import Client
-from conformance.crowd import Crowd, must_differ, nobody_got_anothers, prove_each
+from conformance.crowd import must_differ, nobody_got_anothers
 from conformance.developer import configured
 from conformance.errors import NotHere, SuiteError
 from conformance.pair import Ask, completion
+from conformance.proof_of_many import prove_at_once
 from conformance.registry import check
 from conformance.serving.deployment import Shape
 
@@ -130,8 +131,8 @@ def _prove_preempted(case: Case, side: Client, ask: Ask, *, priorities: bool) ->
             for place, body in enumerate(bodies)
         ]
         before = _preemptions(side)
-        seen = prove_each(case, Crowd(_fresh(ask, number), bodies, asked))
-        nobody_got_anothers(case, bodies, seen)
+        exchange = prove_at_once(case, _fresh(ask, number), bodies, asked=asked)
+        nobody_got_anothers(case, bodies, exchange)
         preempted = _preemptions(side) - before
         case.saw(f"preemptions on {side.server.role}, round {number}", preempted)
         if preempted:
@@ -180,4 +181,4 @@ def _prove_crowd(case: Case) -> None:
     )
     bodies = [ask.body(10 + number) for number in range(CROWD)]
     must_differ(case, bodies)
-    nobody_got_anothers(case, bodies, prove_each(case, Crowd(ask, bodies)))
+    nobody_got_anothers(case, bodies, prove_at_once(case, ask, bodies))

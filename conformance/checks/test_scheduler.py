@@ -12,13 +12,14 @@ from collections.abc import Callable
 from conformance import expect
 from conformance.case import Case
 from conformance.client import Body
-from conformance.crowd import Crowd, must_differ, nobody_got_anothers, prove_each
+from conformance.crowd import must_differ, nobody_got_anothers
 from conformance.developer import configured
 from conformance.errors import NotHere
 from conformance.evidence import Proof
 from conformance.metrics import TokenSources
 from conformance.pair import Ask, completion
 from conformance.profile import Profile
+from conformance.proof_of_many import prove_at_once
 from conformance.registry import check
 from conformance.warm import Warmth, climb_warm, must_cache_prefixes
 
@@ -102,7 +103,7 @@ def test_the_same_request_again_and_again(case: Case) -> None:
     ask = _completion(case, f"the same request {TIMES} times", 2 * case.block + 5)
     bodies = [ask.body(10)] * TIMES
     if case.name == "at once":
-        prove_each(case, Crowd(ask, bodies, cold=False))
+        prove_at_once(case, ask, bodies, cold=False)
         return
     must_cache_prefixes(case.pair.decode)
     climbed = case.prove(ask)
@@ -145,9 +146,9 @@ def test_chunks_shared_with_another_prompt(case: Case) -> None:
     ask = _completion(case, f"completion while {case.name} is busy", 2 * case.block + 7)
     mine = [ask.body(variant) for variant in (10, 11)]
     if case.name == "prefill":
-        prove_each(case, Crowd(ask, [long, *mine]))
+        prove_at_once(case, ask, [long, *mine])
     else:
-        prove_each(case, Crowd(ask, mine, alone=[long]))
+        prove_at_once(case, ask, mine, alone=[long])
 
 
 @check("scheduler/crowd", feature="scheduler")
@@ -160,8 +161,7 @@ def test_everybody_in_a_crowd_gets_his_own_answer(case: Case) -> None:
         for number, length in enumerate(lengths)
     ]
     must_differ(case, bodies)
-    seen = prove_each(case, Crowd(ask, bodies))
-    nobody_got_anothers(case, bodies, seen)
+    nobody_got_anothers(case, bodies, prove_at_once(case, ask, bodies))
 
 
 def budget_of(case: Case) -> int:

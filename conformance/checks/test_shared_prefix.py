@@ -7,12 +7,10 @@ same blocks in prefix caches; what differs is the rest, and nobody may get anoth
 from conformance import expect
 from conformance.answer import Answer
 from conformance.case import Case
-from conformance.causality import causality
-from conformance.evidence import Proof
-from conformance.ladder import PROVEN, accounting, bytes_stored, control, movement, parity
-from conformance.metrics import TokenSources
+from conformance.ladder import PROVEN
 from conformance.pair import Ask, completion
 from conformance.parity import compare
+from conformance.proof_of_many import climb_many
 from conformance.registry import check
 
 ROUNDS = 2
@@ -77,20 +75,16 @@ def _prove_own_answers(case: Case, shared: int, rests: tuple[int, int], arm: obj
         "the reference should answer both prompts differently",
         "one answer",
     )
-    proof = Proof(subject=ask.subject)
-    case.evidence.proofs.append(proof)
-    stored = bytes_stored(pair)
-    exchange = pair.exchange(ask, *bodies)
-    promised = [pair.profile.granularity.promised(e.prompt_tokens, case.block) for e in expected]
-    total = sum(answer.prompt_tokens for answer in expected)
-    sources = TokenSources.of(exchange.decode_delta)
-    proof.steps.append(accounting(sources, total, sum(promised), cold=False))
-    proof.steps.append(movement(pair, exchange, bytes_stored(pair) - stored, sum(promised)))
     fresh = _ask(case, shared, rests, (arm, "fresh prefix"))
-    proof.steps.append(causality(pair, fresh, promised[0]))
-    for wanted, legs in zip(expected, exchange.legs, strict=True):
-        proof.steps.append(parity(wanted, legs.decode, pair.model.dtype))
-    proof.steps.append(control(pair, _ask(case, shared, rests, (arm, "control"))))
+    unhanded = _ask(case, shared, rests, (arm, "control"))
+    exchange = climb_many(
+        case,
+        ask,
+        expected,
+        lambda: pair.exchange(ask, *bodies),
+        cold=False,
+        arms=(fresh, unhanded),
+    )
     _nobody_got_the_others(case, expected, [legs.decode for legs in exchange.legs])
 
 

@@ -20,7 +20,7 @@ from conformance.client import Body
 from conformance.data import fixtures
 from conformance.leaning import away_from
 from conformance.pair import Ask, chat, completion
-from conformance.proof_of_many import prove_together
+from conformance.proof_of_many import prove_at_once
 from conformance.registry import check
 
 REGEX = r"(north|south|east|west)-[0-9]{3}-[a-f]{4}"
@@ -192,7 +192,7 @@ def test_grammars_at_once_do_not_mix(case: Case) -> None:
     ask = _chat(
         case, f"{len(bodies)} chats at once, each constrained otherwise", KINDS["regex"][0]()
     )
-    answers = prove_together(case, ask, bodies)
+    answers = [legs.decode for legs in prove_at_once(case, ask, bodies).legs]
     for (kind, (_, validate)), answer in zip(kinds.items(), answers, strict=True):
         case.saw(f"constrained by {kind}", answer.text)
         if kind != "nothing":

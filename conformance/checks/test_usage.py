@@ -12,8 +12,8 @@ from conformance.errors import NotHere
 from conformance.ladder import PROVEN
 from conformance.metrics import FINISHED, Counters, TokenSources
 from conformance.pair import Ask, Exchange, chat, completion
+from conformance.proof_of_many import prove_at_once
 from conformance.registry import check
-from conformance.several import prove_at_once
 
 ENDPOINTS = ("chat", "completions")
 # What a streaming client asks for, by the name of the mode.
