@@ -1,0 +1,1 @@
+"""Connectors and servers that are broken on purpose, and the checks that have to see it."""
