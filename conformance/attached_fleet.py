@@ -97,6 +97,9 @@ class AttachedFleet:
         if shape != TRIAL:
             raise _needs_a_start(shape)
 
+    def drop(self) -> None:
+        """Somebody else's servers stay."""
+
     def close(self) -> None:
         """Drop the connections; the servers stay."""
         for client in self._clients:

@@ -7,7 +7,6 @@ the KV aside, the second is an HTTP error that names the field.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,15 +15,13 @@ from conformance.case import Case
 from conformance.client import Rejected
 from conformance.errors import ReferenceFailed, Refused
 from conformance.evidence import Outcome, Proof, Rung, Step
+from conformance.held import lets_go
 from conformance.ladder import Climbed, accounting, control, excused, parity
 from conformance.metrics import TokenSources
 from conformance.pair import Ask
 
 # The variant that finds out; a proof takes others.
 TRIED = 9
-USAGE = "vllm:kv_cache_usage_perc"
-LET_GO_LIMIT_S = 10.0
-POLL_S = 0.05
 
 
 def prove_or_recomputed(case: Case, ask: Ask, why: str) -> Climbed:
@@ -34,7 +31,7 @@ def prove_or_recomputed(case: Case, ask: Ask, why: str) -> Climbed:
     """
     body = ask.body(TRIED)
     expected = case.pair.expected(ask.endpoint, body)
-    with _let_go(case):
+    with lets_go(case, case.pair.prefill):
         exchange = case.pair.exchange(ask, body)
     sources = TokenSources.of(exchange.decode_delta)
     if sources.external:
@@ -80,20 +77,3 @@ def _recomputed(sources: TokenSources, prompt_tokens: int, why: str) -> Step:
         summary=f"decode computed all of {prompt_tokens} tokens, as it has to: {why}",
         figures={**vars(sources), "excuse": True},
     )
-
-
-@contextmanager
-def _let_go(case: Case) -> Iterator[None]:
-    """P uses no more of its KV cache afterwards than before, soon: see vllm#50792, vllm#57596."""
-    prefill = case.pair.prefill
-    before = prefill.counters()
-    yield
-    deadline = time.monotonic() + LET_GO_LIMIT_S
-    while (used := prefill.counters().total(USAGE)) > before.total(USAGE):
-        if time.monotonic() > deadline:
-            break
-        time.sleep(POLL_S)
-    if before.has(USAGE):
-        case.saw(f"{USAGE} of prefill before and after", (before.total(USAGE), used))
-        within = f"prefill should use no more than {before.total(USAGE)} within {LET_GO_LIMIT_S} s"
-        expect.true(used <= before.total(USAGE), within, used)

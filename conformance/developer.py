@@ -14,13 +14,12 @@ import httpx
 
 from conformance.client import Client
 from conformance.errors import CheckFailed, NotHere
-from conformance.metrics import RUNNING, WAITING, Counters
+from conformance.metrics import RUNNING, USAGE, WAITING, Counters
 
 MODES = ("keep", "wait", "abort")
 POLL_S = 0.02
 # A request that has left P's answer behind is forgotten some steps later.
 RESET_LIMIT_S = PAUSE_LIMIT_S = FREE_LIMIT_S = 10.0
-USAGE = "vllm:kv_cache_usage_perc"
 
 
 def told(client: Client, path: str, **params: str) -> dict[str, Any]:

@@ -131,6 +131,10 @@ class Fleet:
         found = self._reference
         return found is not None and found.key == key and found.deployment.alive
 
+    def drop(self) -> None:
+        """Stop the deployment that runs; the next pair that is asked for is a fresh one."""
+        self._stop_deployment()
+
     def close(self) -> None:
         """Stop everything."""
         with self._clock.span("startup"):

@@ -25,6 +25,7 @@ FINISHED = "vllm:request_success_total"
 CACHE_CONFIG = "vllm:cache_config_info"
 RUNNING = "vllm:num_requests_running"
 WAITING = "vllm:num_requests_waiting"
+USAGE = "vllm:kv_cache_usage_perc"
 
 _BULK = re.compile(r"^#|^\w[\w:]*_(bucket|created)[ {]")
 

@@ -19,13 +19,12 @@ from conformance.errors import ReportError
 from conformance.expectations_outcome import expected
 from conformance.expectations_outcome import words as expectation_words
 from conformance.expectations_ruling import Ruling
-from conformance.judge import judge
-from conformance.options import RunOptions
-from conformance.recorder import Recorder, planned
+from conformance.recorder import Recorder
 from conformance.registry import PlannedCell
 from conformance.registry_gate import gated, words
 from conformance.report import Cell, ServerStart, Timing
 from conformance.runtime import Runtime
+from conformance.trying import finished
 from conformance.verdict import ExitCode, Verdict, exit_code
 
 _CAUGHT = {Verdict.FAIL, Verdict.DEGRADED}
@@ -41,35 +40,18 @@ def attach(
     ruling: Ruling,
 ) -> None:
     """Judge a check that ended, and attach the cell to pytest's report."""
-    finished = _finished(cell, made, problem, report.duration, runtime.options)
-    if made and finished.verdict is not Verdict.PASS and not finished.log_excerpt:
-        finished.log_excerpt = runtime.log_excerpt()
-    runtime.gate.learn(cell, finished.verdict)
+    result = finished(cell, made, problem, report.duration, runtime.options)
+    if made and result.verdict is not Verdict.PASS and not result.log_excerpt:
+        result.log_excerpt = runtime.log_excerpt()
+    runtime.gate.learn(cell, result.verdict)
     if not cell.profile.control:
-        ruling.settle(cell.profile.name, finished)
-    _set_outcome(report, finished, control=cell.profile.control)
+        ruling.settle(cell.profile.name, result)
+    _set_outcome(report, result, control=cell.profile.control)
     extra: Any = report
     extra.kv_connector = cell.profile.name
-    extra.kv_cell = finished.model_dump(mode="json")
+    extra.kv_cell = result.model_dump(mode="json")
     extra.kv_servers = [start.model_dump(mode="json") for start in runtime.take_starts()]
     extra.kv_timing = runtime.clock.timing().model_dump()
-
-
-def _finished(
-    cell: PlannedCell,
-    made: Case | None,
-    problem: BaseException | None,
-    duration_s: float,
-    options: RunOptions,
-) -> Cell:
-    result = planned(cell, options)
-    if made:
-        result.evidence = made.evidence
-    found = judge(problem, result.evidence)
-    result.verdict, result.message = found.verdict, found.message
-    result.log_excerpt = found.excerpt
-    result.duration_s = round(duration_s, 2)
-    return result
 
 
 def _set_outcome(report: pytest.TestReport, cell: Cell, *, control: bool) -> None:

@@ -29,6 +29,10 @@ def _every_connector(_: Profile) -> bool:
     return True
 
 
+def _nothing(_: object) -> None:
+    """A check that was made without a function."""
+
+
 @dataclass(frozen=True)
 class Check:
     """A registered check. ``cases`` are variants with a cell each; none means one cell.
@@ -55,6 +59,7 @@ class Check:
     core_cases: tuple[str, ...] = ()
     not_on: Mapping[str, str] = field(default_factory=dict, hash=False)
     intrusive: bool = False
+    function: Callable[..., None] = field(default=_nothing, compare=False)
 
     def level_of(self, case: str) -> Level:
         """The level of one of its cells."""
@@ -158,6 +163,7 @@ def check(
             core_cases=core_cases,
             not_on=not_on or {},
             intrusive=intrusive,
+            function=function,
         )
         _CHECKS[id] = found
         function.kv_check = found  # type: ignore[attr-defined]

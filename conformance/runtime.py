@@ -50,6 +50,9 @@ class Pairs(Protocol):
     def trial(self, profile: Profile, model_name: str, shape: Shape = TRIAL) -> None:
         """Raises :class:`ServerStartError` for a connector that cannot start here."""
 
+    def drop(self) -> None:
+        """Let go of the pair that was handed out last, where it is ours."""
+
     def close(self) -> None:
         """Let go of every pair."""
 
@@ -162,6 +165,10 @@ class Runtime:
         """Servers started since the last call."""
         taken, self._starts = self._starts, []
         return taken
+
+    def renew(self) -> None:
+        """Have the next cell's pair started afresh, reference apart."""
+        self._fleet.drop()
 
     def close(self) -> None:
         """Stop every server."""

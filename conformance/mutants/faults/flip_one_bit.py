@@ -1,0 +1,28 @@
+"""One bit of one value of one layer is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.mutants.fault import UNRELATED, Fault
+from conformance.mutants.landed import Landed
+
+
+class FlipOneBit(Fault):
+    """One bit is flipped in one layer: the highest of the exponent, of one value of one token.
+
+    Lower bits change less than the computation's own rounding does, and nobody could tell.
+    """
+
+    red = ("transfer/completion", "length/2B")
+    green = UNRELATED
+
+    def landed(self, kv: Landed) -> None:
+        import torch
+
+        def flipped(rows: Any) -> Any:
+            bits = rows.view(torch.int16 if rows.element_size() == 2 else torch.int32)
+            bits[0, 0, rows.shape[-1] // 2] ^= 1 << (8 * rows.element_size() - 2)
+            return rows
+
+        kv.change(flipped, next(iter(kv.layers)))

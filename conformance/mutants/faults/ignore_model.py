@@ -1,0 +1,18 @@
+"""A store that does not know which model KV is of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance.mutants.fault import Fault
+
+
+class IgnoreModel(Fault):
+    """A store files KV without the model that it is of: an adapter's is given to the base model."""
+
+    over = ("example",)
+    red = ("isolation/adapter/adapter first", "isolation/adapter/base first")
+    green = ("transfer/completion",)
+
+    def key(self, parts: dict[str, Any]) -> dict[str, Any]:
+        return {**parts, "model": None}
