@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake.pairs import Place, place
 
 from conformance.attached_fleet import AttachedFleet
 from conformance.attachment import WITH_SECRETS, Attachment, without_secrets
@@ -19,6 +18,7 @@ from conformance.plugin_options import options_of
 from conformance.profile_file import builtin_profiles
 from conformance.recorder import replay_line
 from conformance.registry import plan
+from conformance.scripted.pairs import Place, place
 from conformance.serving.deployment import Shape
 from conformance.site import site_of
 

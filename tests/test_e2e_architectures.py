@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from fake.suite import Running, Suite
 
 from conformance.checks.test_engine_modes import IN_HOST_MEMORY
 from conformance.models import recipes
 from conformance.profile_file import PROFILE_FOLDER
 from conformance.registry import all_checks
+from conformance.scripted.suite import Running, Suite
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(500)

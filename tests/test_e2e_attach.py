@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake.pairs import Place, place
-from fake.suite import Ended, Running, Suite
 
 from conformance import metrics
 from conformance.evidence import Outcome, Rung, Step
 from conformance.oracle import ALONE
+from conformance.scripted.pairs import Place, place
+from conformance.scripted.suite import Ended, Running, Suite
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(500)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from fake.suite import Ended, Running, Suite
 
 from conformance.report import Cell, ServerStart
+from conformance.scripted.suite import Ended, Running, Suite
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(500)

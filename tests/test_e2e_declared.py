@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from fake.refusals import LAST_WORDS
-from fake.suite import Ended, Suite
 from sample_profiles import DOCUMENT
 
+from conformance.scripted.refusals import LAST_WORDS
+from conformance.scripted.suite import Ended, Suite
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(500)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from fake.suite import Ended, Suite
 
 from conformance.evidence import Outcome, Rung
+from conformance.scripted.suite import Ended, Suite
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(500)

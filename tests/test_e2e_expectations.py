@@ -6,9 +6,9 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 
 import pytest
-from fake.suite import Ended, Running, Suite
 
 from conformance.report_parts import EntryState
+from conformance.scripted.suite import Ended, Running, Suite
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(500)

@@ -9,9 +9,9 @@ import shlex
 from collections.abc import Iterator
 
 import pytest
-from fake.suite import Ended, Suite
 
 from conformance.evidence import Outcome, Rung
+from conformance.scripted.suite import Ended, Suite
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(500)

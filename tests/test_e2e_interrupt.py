@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from fake.suite import Running, Suite, until
 
 from conformance.errors import EnvironmentProblem
 from conformance.report import NOT_REACHED
+from conformance.scripted.suite import Running, Suite, until
 from conformance.serving.ports import PortRange
 from conformance.verdict import Verdict
 

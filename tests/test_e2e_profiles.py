@@ -7,18 +7,21 @@ from typing import Any
 
 import pytest
 import yaml
-from fake.refusals import LAST_WORDS
-from fake.suite import Ended, Running, Suite
 from sample_profiles import DOCUMENT, both
 
 from conformance.evidence import Rung
+from conformance.scripted.refusals import LAST_WORDS
+from conformance.scripted.suite import Ended, Running, Suite
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(500)
 
 MASTER = {
     "name": "master",
-    "command": ["${python}", "-m", "fake.store", "--port=${port:master}", "--folder=${dir:kv}"],
+    "command": [
+        *("${python}", "-m", "conformance.scripted.store"),
+        *("--port=${port:master}", "--folder=${dir:kv}"),
+    ],
     "ready_port": "master",
     "ready_path": "/ready",
 }

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake.suite import Ended, Running, Suite
 
+from conformance.scripted.suite import Ended, Running, Suite
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(500)

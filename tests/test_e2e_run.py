@@ -6,13 +6,13 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 
 import pytest
-from fake.suite import Ended, Running, Suite
 
 from conformance import metrics
 from conformance.evidence import Outcome, Rung
 from conformance.options import RunOptions
 from conformance.registry import all_checks, plan
 from conformance.report import Cell
+from conformance.scripted.suite import Ended, Running, Suite
 from conformance.serving.deployment import PAIR
 from conformance.verdict import Verdict
 

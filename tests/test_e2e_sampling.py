@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from fake.suite import Ended, Running, Suite
 
 from conformance.evidence import Outcome, Rung
 from conformance.report import Cell
+from conformance.scripted.suite import Ended, Running, Suite
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(400)

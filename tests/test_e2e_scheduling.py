@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from fake.suite import Ended, Running, Suite
 
 from conformance.registry import all_checks
+from conformance.scripted.suite import Ended, Running, Suite
 from conformance.serving.deployment import PAIR
 from conformance.verdict import Verdict
 

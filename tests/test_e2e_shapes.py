@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from fake.fleet import Place
-from fake.fleet import place as on_scripted_engine
 
 from conformance.pair import Pair, completion
 from conformance.profile_file import builtin_profiles
+from conformance.scripted.fleet import Place
+from conformance.scripted.fleet import place as on_scripted_engine
 from conformance.serving.deployment import PAIR, Shape
 
 pytestmark = pytest.mark.timeout(120)

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from fake import faults
-from fake.environment import model_folder, server_python
 
 from conformance.client import Client
 from conformance.clock import RunClock
 from conformance.crashes import CrashLedger
 from conformance.errors import CheckFailed, ServerDied
 from conformance.pair import completion
+from conformance.scripted import faults
+from conformance.scripted.environment import model_folder, server_python
 from conformance.serving.ports import DEFAULT_RANGE, PortRange
 from conformance.serving.server import Server, ServerPlan, wait_ready
 

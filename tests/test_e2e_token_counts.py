@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from fake.suite import Ended, Suite
 
+from conformance.scripted.suite import Ended, Suite
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(500)

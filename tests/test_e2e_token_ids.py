@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from fake.suite import Ended, Suite
 
 from conformance.checks.test_token_id_reuse import INVALID
 from conformance.checks.test_token_id_reuse_chat import CONVERSATIONS
+from conformance.scripted.suite import Ended, Suite
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(500)

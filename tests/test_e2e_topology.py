@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import psutil
 import pytest
-from fake.fleet import Place
-from fake.fleet import place as on_scripted_engine
-from fake.suite import until
 
 from conformance.metrics import TokenSources
 from conformance.pair import Ask, Pair, completion
 from conformance.profile_file import builtin_profiles
+from conformance.scripted.fleet import Place
+from conformance.scripted.fleet import place as on_scripted_engine
+from conformance.scripted.suite import until
 from conformance.serving.deployment import Shape
 
 pytestmark = pytest.mark.timeout(120)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from fake.environment import server_python
-from fake.suite import Running, Suite
 
 from conformance.profile_file import PROFILE_FOLDER
+from conformance.scripted.environment import server_python
+from conformance.scripted.suite import Running, Suite
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(500)

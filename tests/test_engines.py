@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from fake.environment import server_python
 from sample_profiles import profile
 from test_engine import FACTS, interpreter
 
 from conformance.errors import EnvironmentProblem
 from conformance.profile import Profile
+from conformance.scripted.environment import server_python
 from conformance.serving.engine import Engines
 
 

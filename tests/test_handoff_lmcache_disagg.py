@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
-from fake.lmcache import Decode, EngineDied, Outcome, Prefill
 
 from conformance.errors import HandoffBroken
 from conformance.handoffs import Handoff, Place, handoff_named, lmcache_disagg
+from conformance.scripted.lmcache import Decode, EngineDied, Outcome, Prefill
 from conformance.serving.ports import PortRange
 
 PROMPT, OTHER = list(range(100, 130)), list(range(500, 530))

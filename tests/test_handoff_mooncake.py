@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fake import wire
 
 from conformance.errors import HandoffBroken, UsageError
 from conformance.handoffs import Handoff, Place, handoff_named
+from conformance.scripted import wire
 from conformance.serving.ports import DEFAULT_RANGE, PortRange
 
 GOOD = json.dumps({"0": {"engine_id": "engine-7", "worker_addr": {"0": {"0": "tcp://h:1"}}}})

@@ -7,10 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from fake.moriio import BLOCK, NOBODYS, PORTS, Decode, EngineDied, Hung, Outcome, Prefill
 
 from conformance.errors import HandoffBroken
 from conformance.handoffs import Handoff, Place, handoff_named
+from conformance.scripted.moriio import (
+    BLOCK,
+    NOBODYS,
+    PORTS,
+    Decode,
+    EngineDied,
+    Hung,
+    Outcome,
+    Prefill,
+)
 
 PROMPT = list(range(100, 100 + 3 * BLOCK + 1))
 OTHER = list(range(500, 500 + 3 * BLOCK + 1))

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fake.moriio import PORTS, register
 
 from conformance.errors import HandoffBroken, UsageError
 from conformance.handoffs import Handoff, Place, handoff_named, moriio_registry
+from conformance.scripted.moriio import PORTS, register
 from conformance.serving.ports import PortRange
 
 Params = dict[str, Any]

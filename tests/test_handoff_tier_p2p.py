@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from fake.tier_p2p import BLOCK, Decode, LoadFailed, Outcome, Prefill
 
 from conformance.errors import UsageError
 from conformance.handoffs import Handoff, Place, handoff_named
+from conformance.scripted.tier_p2p import BLOCK, Decode, LoadFailed, Outcome, Prefill
 
 PROMPT = list(range(100, 100 + 3 * BLOCK + 1))
 OTHER = list(range(500, 500 + 3 * BLOCK + 1))

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from fake.environment import server_python
 from typer.testing import CliRunner, Result
 
 from conformance.cli import app
@@ -16,8 +15,9 @@ from conformance.init_profile import guess_handoff, name_for
 from conformance.introspection import ConnectorFacts
 from conformance.profile import Granularity, Profile
 from conformance.profile_file import load_profile
+from conformance.scripted.environment import server_python
 
-OWN = ("--module-path", "fake.connector_classes")
+OWN = ("--module-path", "conformance.scripted.connector_classes")
 Run = Callable[..., Result]
 
 
@@ -81,7 +81,8 @@ def test_a_connector_that_returns_none_gets_no_handoff(run: Run) -> None:
 def test_a_class_of_ones_own_is_read_from_its_folder(run: Run, tmp_path: Path) -> None:
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "mine.py").write_text(
-        "from fake.connector_classes import Whole\nclass MineConnector(Whole): pass\n"
+        "from conformance.scripted.connector_classes import Whole\n"
+        "class MineConnector(Whole): pass\n"
     )
     (tmp_path / "out").mkdir()
     given = ("--module-path", "mine", "--python-path", "code", "--out", "out/p.yaml")
@@ -139,9 +140,13 @@ def test_an_unknown_class_is_answered_with_the_registered_ones_and_the_nearest(r
 @pytest.mark.parametrize(
     ("name", "module", "words"),
     [
-        ("Absent", "fake.connector_classes", "has no attribute 'Absent'"),
+        ("Absent", "conformance.scripted.connector_classes", "has no attribute 'Absent'"),
         ("Mine", "nowhere", "No module named 'nowhere'"),
-        ("Foreign", "fake.connector_classes", "not a subclass of KVConnectorBase_V1"),
+        (
+            "Foreign",
+            "conformance.scripted.connector_classes",
+            "not a subclass of KVConnectorBase_V1",
+        ),
     ],
 )
 def test_a_class_of_ones_own_that_cannot_be_loaded_is_an_error_with_the_fix(

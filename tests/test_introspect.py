@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake.environment import server_python
 
 from conformance.introspection import SCRIPT
+from conformance.scripted.environment import server_python
 
-OWN = "fake.connector_classes"
+OWN = "conformance.scripted.connector_classes"
 CLASSES = (
     "Whole",
     "Silent",

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake.environment import SITE, server_python
 
 from conformance import introspection
 from conformance.errors import EnvironmentProblem
 from conformance.introspection import introspect, target
+from conformance.scripted.environment import SITE, server_python
 from conformance.serving.engine import Installation
 
 OWN = "from vllm.distributed.kv_transfer.kv_connector.v1.base import KVConnectorBase_V1\n"

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake.pairs import Place, place
 
 from conformance import hello, metrics, symptoms
 from conformance.attachment import Attachment
@@ -17,6 +16,7 @@ from conformance.conclusion import Conclusion
 from conformance.evidence import Outcome, Rung
 from conformance.probe import probe_pair
 from conformance.probe_result import ProbeResult, Request
+from conformance.scripted.pairs import Place, place
 
 NO, UNKNOWN, YES = Conclusion.DOES_NOT, Conclusion.UNKNOWN, Conclusion.TRANSFERS
 Urls = tuple[str, ...]

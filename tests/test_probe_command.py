@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake.pairs import Place, place
-from fake.suite import Suite
 from rich.console import Console
 
 from conformance import hello, metrics
@@ -17,6 +15,8 @@ from conformance.attachment import Attachment
 from conformance.probe import probe_pair
 from conformance.probe_result import ProbeResult, Request
 from conformance.probe_view import show
+from conformance.scripted.pairs import Place, place
+from conformance.scripted.suite import Suite
 
 KEY = "hush-hush-1234"
 

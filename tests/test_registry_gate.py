@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fake.suite import Running, Suite
 
 from conformance.errors import UsageError
 from conformance.introspection import ConnectorFacts, Introspection
@@ -14,6 +13,7 @@ from conformance.profile import Profile
 from conformance.profile_file import builtin_profiles
 from conformance.registry_gate import EXEMPTIONS, compare, exemptions, gated, words
 from conformance.report_parts import Exemption, RegistryGate
+from conformance.scripted.suite import Running, Suite
 from conformance.verdict import ExitCode
 
 SHIPPED = builtin_profiles()

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake.environment import server_python
 from test_matrix_samples import column, report
 
 from conformance import self_description
@@ -17,6 +16,7 @@ from conformance.options import RunOptions
 from conformance.profile import Profile
 from conformance.profile_file import builtin_profiles
 from conformance.report import Report
+from conformance.scripted.environment import server_python
 from conformance.self_description import describe
 from conformance.serving.engine import Engines
 
@@ -51,7 +51,7 @@ def said(made: Report, name: str) -> dict[str, Any]:
 
 def test_registered_and_own_classes_are_asked_in_one_go(engines: Engines) -> None:
     told: list[str] = []
-    mine = own(connector="Whole", module_path="fake.connector_classes")
+    mine = own(connector="Whole", module_path="conformance.scripted.connector_classes")
     made = described(engines, NIXL, mine, told=told.append)
     assert said(made, "nixl")["hma"] is True
     assert said(made, "own")["params"] == ["remote_blocks", "remote_place"]
@@ -65,7 +65,9 @@ def test_a_class_that_is_not_registered_or_not_importable_is_a_problem_of_its_ow
     engines: Engines,
 ) -> None:
     absent = own(connector="NoSuchConnector")
-    broken = own(name="broken", connector="Gone", module_path="fake.connector_classes")
+    broken = own(
+        name="broken", connector="Gone", module_path="conformance.scripted.connector_classes"
+    )
     made = described(engines, absent, broken, NIXL)
     assert said(made, "own") == {"problem": "vLLM 0.32.0 registers no NoSuchConnector"}
     assert "has no attribute 'Gone'" in said(made, "broken")["problem"]

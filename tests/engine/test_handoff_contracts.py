@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake.moriio import PORTS
 
 from conformance.handoffs import Handoff, Place, handoff_named
+from conformance.scripted.moriio import PORTS
 from engine.conftest import Child
 
 pytestmark = pytest.mark.timeout(400)

@@ -1,6 +1,0 @@
-"""``python -m vllm.entrypoints.openai.api_server``, as the launcher runs it."""
-
-from fake.server import main
-
-if __name__ == "__main__":
-    main()
