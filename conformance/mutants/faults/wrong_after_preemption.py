@@ -7,6 +7,9 @@ from typing import Any
 
 from conformance.mutants.fault import Fault, Found
 
+# A multiple of every block size.
+WHOLE_BLOCKS = 128
+
 
 class WrongAfterPreemption(Fault):
     """A request that was preempted gets its tokens counted as transferred, and nothing loaded."""
@@ -17,8 +20,7 @@ class WrongAfterPreemption(Fault):
     def claims(self, request: Any, computed: int, found: Found) -> Found:
         if not request.num_preemptions:
             return found
-        size = 128
-        whole = (request.num_prompt_tokens - 1) // size * size
+        whole = (request.num_prompt_tokens - 1) // WHOLE_BLOCKS * WHOLE_BLOCKS
         return max(whole - computed, 0), False
 
     def allocated(self, request: Any, tell: Callable[[], None]) -> None:
