@@ -25,9 +25,9 @@ def lets_go(case: Case, *clients: Client) -> Iterator[None]:
 
     A server whose ``/metrics`` does not tell is left out.
     """
-    before = {client: client.counters() for client in clients}
+    before = [client.counters() for client in clients]
     yield
-    for client, counted in before.items():
+    for client, counted in zip(clients, before, strict=True):
         if counted.has(USAGE):
             _must_come_down(case, client, counted.total(USAGE))
 
