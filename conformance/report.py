@@ -16,7 +16,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from conformance.errors import ReportError
 from conformance.evidence import Evidence
-from conformance.report_parts import Contradiction, ExpectationsResult, Expected, RegistryGate
+from conformance.report_parts import (
+    AssumptionResult,
+    Contradiction,
+    ExpectationsResult,
+    Expected,
+    RegistryGate,
+)
 from conformance.verdict import Verdict
 
 SCHEMA_VERSION = 1
@@ -171,6 +177,7 @@ class Report(_Model):
     problems: list[str] = Field(default_factory=list)
     registry: RegistryGate | None = None
     contradictions: list[Contradiction] = Field(default_factory=list)
+    assumptions: list[AssumptionResult] = Field(default_factory=list)
     expectations: ExpectationsResult | None = None
     connectors: list[ConnectorResult] = Field(default_factory=list)
     controls: list[Control] = Field(default_factory=list)

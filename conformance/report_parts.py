@@ -130,3 +130,18 @@ class ExpectationsResult(_Model):
     digest: str
     day: date
     entries: list[EntryResult] = Field(default_factory=list)
+
+
+class AssumptionResult(_Model):
+    """Something that the suite takes for granted of vLLM, as it was found on a plain server.
+
+    ``held``: ``None`` where it could not be tried, and ``seen`` then says why; ``relied_on``: files
+    of the suite; ``source``: the file of vLLM that it is read from.
+    """
+
+    id: str
+    says: str
+    held: bool | None
+    seen: str = ""
+    relied_on: list[str] = Field(default_factory=list)
+    source: str = ""

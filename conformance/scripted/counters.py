@@ -61,13 +61,15 @@ class Counters:
             self._finished["length"] += 1
 
     def text(self, usage: float = 0.0) -> str:
-        """The page; ``usage``: the part of the KV cache that is in use."""
+        """The page; ``usage``: the part of the KV cache that is held when nothing is running."""
         with self._lock:
-            return f"{self._page()}vllm:kv_cache_usage_perc{{{self._label}}} {usage}\n"
+            used = usage + self.running / 1000
+            return f"{self._page()}vllm:kv_cache_usage_perc{{{self._label}}} {used}\n"
 
     def _page(self) -> str:
         label = self._label
-        page = [f'vllm:cache_config_info{{block_size="{self._block}",engine="0"}} 1.0']
+        config = f'block_size="{self._block}",enable_prefix_caching="True",num_gpu_blocks="999"'
+        page = [f'vllm:cache_config_info{{{config},engine="0"}} 1.0']
         page += [f"vllm:num_requests_running{{{label}}} {self.running}"]
         page += [f"vllm:num_requests_waiting{{{label}}} 0"]
         page += self._counter(

@@ -84,6 +84,7 @@ KNOWN |= {f"drop_{name}": f"{name} is ignored" for name in FIELDS}
 KNOWN |= told.KNOWN | chat_faults.KNOWN | scheduling_faults.KNOWN | variant_faults.KNOWN
 ROLES = ("prefill", "decode", "reference")
 VARIABLE = "FAKE_VLLM_FAULT"
+ASSUMPTIONS = "assumptions/"
 # A folder in which servers count their starts; ``port_in_use`` needs it.
 STATE_VARIABLE = "FAKE_VLLM_STATE"
 
@@ -95,8 +96,15 @@ class Faults:
     listed: tuple[tuple[str, int, str], ...]
 
     def at(self, agent: str) -> Faults:
-        """Those that a request has, by its user agent."""
-        return Faults(tuple(f for f in self.listed if not f[2] or agent.endswith(f"/{f[2]}")))
+        """Those that a request has, by its user agent.
+
+        One by which the suite tries its assumptions has only those that are tied to it, else
+        every fault of a reference would be one of vLLM's, and no check would be tried.
+        """
+        first = f" {ASSUMPTIONS}" in agent
+        return Faults(
+            tuple(f for f in self.listed if agent.endswith(f"/{f[2]}") or not (f[2] or first))
+        )
 
     def __contains__(self, name: str) -> bool:
         return any(name == known for known, _, _ in self.listed)

@@ -82,8 +82,8 @@ class Handler(wire.Connection):
             minor = self.server.faults.number("version") or 32
             self.reply_json(200, {"version": f"0.{minor}.0"})
         elif path == "/v1/models":
-            length = {"max_model_len": self.server.max_model_len}
-            cards = [{"id": name, **length} for name in self.server.names]
+            rest = {"root": self.server.name, "max_model_len": self.server.max_model_len}
+            cards = [{"id": name, **rest} for name in self.server.names]
             self.reply_json(200, {"object": "list", "data": cards})
         elif path == "/is_paused" and "no_commands" not in self._faults:
             self.reply_json(200, {"is_paused": self.server.lifecycle.paused})
@@ -160,7 +160,9 @@ class Handler(wire.Connection):
         busy_ms = sum(max(len(part.done.tokens) - AT_ONCE, 0) for part in parts)
         if server.lifecycle.aborted_within(busy_ms / 1000, begun):
             parts = [replace(part, done=part.done.aborted()) for part in parts]
-        head = {"id": name, "created": int(time.time()), "model": server.name}
+        told = self.headers.get("x-request-id")
+        shown = f"{name.partition('-')[0]}-{told}" if told else name
+        head = {"id": shown, "created": int(time.time()), "model": server.name}
         if body.get("stream"):
             self.stream(_events(way, way.pieces(head, parts), faults))
         else:
