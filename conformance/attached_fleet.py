@@ -5,10 +5,11 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from conformance.attachment import Attachment
-from conformance.client import ANSWER_LIMIT_S, Client
+from conformance.client import Client
 from conformance.clock import RunClock
 from conformance.crashes import CrashLedger
 from conformance.direction import must_not_be_swapped
+from conformance.deadline import ANSWER_LIMIT_S
 from conformance.errors import EnvironmentProblem, NotHere, ServerStartError, SuiteError
 from conformance.handoffs import Place, handoff_named
 from conformance.models import Model

@@ -12,6 +12,7 @@ import typer
 from conformance.certificate import Certificate
 from conformance.certificate_files import remove_old, write
 from conformance.certifying import certify_report
+from conformance.deadline import ANSWER_LIMIT_S
 from conformance.errors import UsageError
 from conformance.options import RunOptions
 from conformance.profile import Profile
@@ -53,6 +54,10 @@ def certify(
     start_timeout: Annotated[
         float, typer.Option(help="Seconds for a deployment's servers to become ready.")
     ] = 420.0,
+    answer_limit: Annotated[
+        float,
+        typer.Option(help="Seconds for an answer to be whole; longer is a hang, and a failure."),
+    ] = ANSWER_LIMIT_S,
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast", "-x", help="End with the first cell that is red.")
     ] = False,
@@ -74,6 +79,7 @@ def certify(
         server_python=server_python or [],
         port_range=port_range,
         start_timeout_s=start_timeout,
+        answer_limit_s=answer_limit,
     )
     remove_old(options.report)
     from conformance.execution import try_checks  # imports pytest, which no other command needs
@@ -133,6 +139,8 @@ def repeat_line(options: RunOptions) -> str:
         parts += ["--server-python", options.server_python]
     for name, python in options.server_pythons.items():
         parts += ["--server-python", f"{name}={python}"]
+    if options.answer_limit_s != ANSWER_LIMIT_S:
+        parts += ["--answer-limit", f"{options.answer_limit_s:g}"]
     return shlex.join([*parts, "--seed", str(options.seed)])
 
 

@@ -24,6 +24,7 @@ from conformance.attached_options import (
 from conformance.attachment import Attachment
 from conformance.certify_command import certify
 from conformance.contract_command import contract
+from conformance.deadline import ANSWER_LIMIT_S
 from conformance.errors import SuiteError, UsageError
 from conformance.expectations_command import KnownFailures
 from conformance.expectations_command import app as expectations_commands
@@ -93,6 +94,13 @@ ServerPython = Annotated[
     typer.Option(
         help="Interpreter whose environment has vLLM (the suite never imports it), or "
         "CONNECTOR=INTERPRETER for one connector's servers; repeatable."
+    ),
+]
+AnswerLimit = Annotated[
+    float,
+    typer.Option(
+        help="Seconds for an answer to be whole; longer is a hang, and the check fails. Raise it "
+        "for models and machines that need longer for some tokens.",
     ),
 ]
 KeepGoing = Annotated[
@@ -185,6 +193,7 @@ def run(
     start_timeout: Annotated[
         float, typer.Option(help="Seconds for a deployment's servers to become ready.")
     ] = 420.0,
+    answer_limit: AnswerLimit = ANSWER_LIMIT_S,
     workers: Annotated[
         int, typer.Option("--workers", "-n", help="Deployments at once (pytest-xdist).")
     ] = 0,
@@ -219,6 +228,7 @@ def run(
         server_python=server_python,
         port_range=port_range,
         start_timeout_s=start_timeout,
+        answer_limit_s=answer_limit,
         attachment=Attachment.of(
             prefill_url,
             decode_url,

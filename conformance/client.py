@@ -13,6 +13,7 @@ import openai
 from conformance.answer import Answer, Transcript, from_response
 from conformance.clock import RunClock
 from conformance.crashes import CrashLedger, fingerprint
+from conformance.deadline import ANSWER_LIMIT_S, within
 from conformance.endpoints import Body, Endpoint, path_of, requests_in, with_id
 from conformance.errors import CheckFailed, EnvironmentProblem, ServerDied
 from conformance.events import read_events
@@ -23,9 +24,6 @@ from conformance.transport import tls
 __all__ = ["Body", "Client", "Endpoint", "Headers", "Rejected"]
 
 Headers = dict[str, str]
-
-# A healthy answer takes seconds even on two cores; longer is a hang.
-ANSWER_LIMIT_S = 120.0
 
 
 class Rejected(CheckFailed):
@@ -53,15 +51,19 @@ class Client:
 
     def __post_init__(self) -> None:
         self._lock = Lock()
+        hooks = within(self.answer_limit_s)
         self._http = httpx.Client(
-            base_url=self.server.url, timeout=self.answer_limit_s, verify=tls()
+            base_url=self.server.url,
+            timeout=self.answer_limit_s,
+            verify=tls(),
+            event_hooks=hooks,
         )
         self._openai = openai.OpenAI(
             base_url=f"{self.server.url}/v1",
             api_key="unused",
             max_retries=0,
             timeout=self.answer_limit_s,
-            http_client=openai.DefaultHttpxClient(verify=tls()),
+            http_client=openai.DefaultHttpxClient(verify=tls(), event_hooks=hooks),
         )
 
     def close(self) -> None:
@@ -71,7 +73,7 @@ class Client:
 
     def counters(self) -> Counters:
         """Every sample of ``/metrics`` now."""
-        return self.server.counters()
+        return self.server.counters(self._headers())
 
     def ask(self, endpoint: Endpoint, body: Body, headers: Headers | None = None) -> Answer:
         """An unstreamed answer, of completions and chat through the ``openai`` client.
@@ -218,7 +220,7 @@ class Client:
         self.uncertain = True
         if isinstance(problem, openai.APITimeoutError | httpx.TimeoutException):
             return CheckFailed(
-                f"no answer from the {self.server.role} server within {self.answer_limit_s:.0f} s"
+                f"no answer from the {self.server.role} server within {self.answer_limit_s:g} s"
             )
         if self._dies():
             return self._death(request)

@@ -218,7 +218,8 @@ class Fleet:
         ]
 
     def _client(self, key: Key, server: Server) -> Client:
-        return Client(server, self._clock, self._ledger, key.label)
+        limit_s = self._options.answer_limit_s
+        return Client(server, self._clock, self._ledger, key.label, answer_limit_s=limit_s)
 
     def _stop_deployment(self) -> None:
         for client in self._clients:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.attachment import API_KEY_VARIABLE, Attachment
+from conformance.deadline import ANSWER_LIMIT_S
 from conformance.options import LEVELS, RunOptions
 from conformance.serving.ports import DEFAULT_RANGE
 
@@ -44,6 +45,12 @@ def add_options(parser: pytest.Parser) -> None:
     )
     add("--port-range", default=DEFAULT_RANGE, help=f"ports to lease (default {DEFAULT_RANGE})")
     add("--start-timeout", type=float, default=420.0, help="seconds for servers to be ready")
+    add(
+        "--answer-limit",
+        type=float,
+        default=ANSWER_LIMIT_S,
+        help="seconds for an answer to be whole; longer is a hang, and the check fails",
+    )
     add(
         "--keep-going",
         action="store_true",
@@ -82,6 +89,7 @@ def options_of(config: pytest.Config) -> RunOptions:
         "report": Path(get("--report")),
         "port_range": get("--port-range"),
         "start_timeout_s": get("--start-timeout"),
+        "answer_limit_s": get("--answer-limit"),
         "keep_going": get("--keep-going"),
         "expectations": Path(get("--expectations")) if get("--expectations") else None,
         "attachment": Attachment.of(

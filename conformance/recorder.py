@@ -20,6 +20,7 @@ from conformance.attachment import Attachment, without_secrets
 from conformance.clock import RunClock
 from conformance.contradictions import contradictions
 from conformance.crashes import CRASHES
+from conformance.deadline import ANSWER_LIMIT_S
 from conformance.expectations_outcome import tally
 from conformance.handoffs import meaning_of
 from conformance.options import RunOptions
@@ -146,6 +147,8 @@ def replay_line(cell: PlannedCell, options: RunOptions) -> str:
     if cell.profile.name in options.server_pythons:
         own = options.server_pythons[cell.profile.name]
         parts += ["--server-python", f"{cell.profile.name}={own}"]
+    if options.answer_limit_s != ANSWER_LIMIT_S:
+        parts += ["--answer-limit", f"{options.answer_limit_s:g}"]
     if options.attachment is None:  # a running pair has seen this run's prompts
         parts += ["--seed", str(options.seed)]
     return shlex.join(parts)

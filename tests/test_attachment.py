@@ -160,7 +160,8 @@ class Given:
         )
         texts = {"--real-model": "auto", "--report": "r", "--port-range": "20000-21000"}
         default = [] if name in (*lists, "--handoff-port") else texts.get(name)
-        numbers = {"--start-timeout": 1.0, "--keep-going": False, "--kv-options": ""}
+        numbers = {"--start-timeout": 1.0, "--answer-limit": 2.0}
+        numbers |= {"--keep-going": False, "--kv-options": ""}
         return self._words.get(name.strip("-").replace("-", "_"), numbers.get(name, default))
 
 
@@ -168,7 +169,9 @@ def test_pytest_takes_the_same_words() -> None:
     given: Any = Given(
         connector=["nixl"], prefill_url=P, decode_url=D, api_key=KEY, header=["A: b"]
     )
-    found = options_of(given).attachment
+    options = options_of(given)
+    assert options.answer_limit_s == 2
+    found = options.attachment
     assert found is not None
     assert (found.prefill_url, found.decode_url) == (P, D)
     assert found.request_headers() == {"Authorization": f"Bearer {KEY}", "A": "b"}

@@ -108,6 +108,8 @@ def test_the_line_that_repeats_it(file: Path) -> None:
     own = options_for(load_profile(file), SET, server_python=["/env/python", "mine=/own/python"])
     told = "--server-python /env/python --server-python mine=/own/python --seed 0"
     assert repeat_line(own).endswith(told)
+    patient = options_for(load_profile(file), SET, answer_limit_s=300)
+    assert repeat_line(patient).endswith("--answer-limit 300 --seed 0")
 
 
 @pytest.mark.parametrize(

@@ -52,5 +52,10 @@ def test_the_model_and_the_profiles_of_the_run_are_kept() -> None:
     assert "--profile a.yaml --profile b.yaml --model Qwen/Qwen3-0.6B" in line
 
 
+def test_the_limit_of_an_answer_is_kept() -> None:
+    given = words(cells()[0], RunOptions(answer_limit_s=2.5))
+    assert given["--answer-limit"] == "2.5"
+
+
 def test_what_was_not_given_is_not_repeated() -> None:
     assert set(words(cells()[0], RunOptions())) == {"--connector", "--check", "--seed"}

@@ -93,9 +93,9 @@ class AttachedServer:
             return False
         return answer.status_code == 200
 
-    def counters(self) -> Counters:
+    def counters(self, headers: dict[str, str] | None = None) -> Counters:
         """Every sample of ``/metrics`` now."""
-        return scrape(self.url, self.headers)
+        return scrape(self.url, {**self.headers, **(headers or {})})
 
     def wait_for_death(self, limit_s: float = DEATH_WAIT_S) -> bool:
         """Whether it stays unhealthy; then it counts as dead from now on."""

@@ -29,8 +29,8 @@ class Served(Protocol):
     def healthy(self) -> bool:
         """Whether ``/health`` answers 200 now."""
 
-    def counters(self) -> Counters:
-        """Every sample of ``/metrics`` now."""
+    def counters(self, headers: dict[str, str] | None = None) -> Counters:
+        """Every sample of ``/metrics`` now. ``headers``: beside its own."""
 
     def wait_for_death(self) -> bool:
         """Whether the server ends soon, as one with a dead engine does."""

@@ -62,9 +62,9 @@ class Server(Process):
         except httpx.HTTPError:
             return False
 
-    def counters(self) -> Counters:
+    def counters(self, headers: dict[str, str] | None = None) -> Counters:
         """Every sample of ``/metrics`` now."""
-        return scrape(self.url)
+        return scrape(self.url, headers)
 
 
 def wait_ready(servers: list[Server], limit_s: float) -> None:
