@@ -11,9 +11,12 @@ from typing import Any
 class Landed:
     """The KV of one request's first tokens that are not in decode's own prefix cache.
 
-    ``layers``: each layer's cache, ``[blocks, heads, tokens per block, content]``, K in the first
-    half of the content and V in the second (vLLM 0.32.0, ``v1/worker/utils.py``). ``blocks``: where
-    the tokens lie, in order. ``tokens``: how many there are.
+    ``layers``: each layer's cache, ``[blocks, heads, tokens per block, content]``. ``blocks``:
+    where the tokens lie, in order. ``tokens``: how many there are.
+
+    Content is keys, then values, of a token; a CPU's kernels keep all keys of a block before all
+    its values (vLLM 0.32.0, ``v1/attention/backends/cpu_attn.py``), and pack keys as they like
+    within: there, a row of keys need not be a token's, a block of them is a block's.
     """
 
     request: str
@@ -27,19 +30,27 @@ class Landed:
         return int(next(iter(self.layers.values())).shape[2])
 
     def rows(self, layer: str) -> Any:
-        """A copy of a layer's KV, ``[tokens, heads, content]``."""
+        """A copy of a layer's KV, ``[tokens, heads, 2, head size]``: of the two, K is first."""
         blocks, offsets = self._slots()
-        return self.layers[layer][blocks, :, offsets].clone()
+        return self._planes(layer)[blocks, :, :, offsets].clone()
 
     def put(self, layer: str, rows: Any) -> None:
         """Overwrite the KV of as many tokens as there are rows."""
         blocks, offsets = self._slots()
-        self.layers[layer][blocks[: len(rows)], :, offsets[: len(rows)]] = rows
+        self._planes(layer)[blocks[: len(rows)], :, :, offsets[: len(rows)]] = rows
 
     def change(self, changed: Callable[[Any], Any], *layers: str) -> None:
         """Overwrite the KV of some layers, or of all, with what a function makes of it."""
         for layer in layers or self.layers:
             self.put(layer, changed(self.rows(layer)))
+
+    def _planes(self, layer: str) -> Any:
+        """The same memory as ``[blocks, heads, 2, tokens per block, head size]``."""
+        cache = self.layers[layer]
+        blocks, heads, tokens, content = cache.shape
+        if cache.device.type == "cpu":
+            return cache.view(blocks, heads, 2, tokens, content // 2)
+        return cache.view(blocks, heads, tokens, 2, content // 2).transpose(2, 3)
 
     def _slots(self) -> tuple[list[int], list[int]]:
         size = self.block_size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.mutants.fault import UNRELATED, Fault, Found
+from conformance.mutants.fault import Fault, Found
 
 
 class ClaimOneMore(Fault):
@@ -12,7 +12,7 @@ class ClaimOneMore(Fault):
 
     ends_servers = True
     red = ("transfer/completion",)
-    green = UNRELATED
+    green = ("start/ready",)
 
     def claims(self, request: Any, computed: int, found: Found) -> Found:
         tokens, later = found

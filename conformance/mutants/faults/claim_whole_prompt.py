@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.mutants.fault import UNRELATED, Fault, Found
+from conformance.mutants.fault import Fault, Found
 
 
 class ClaimWholePrompt(Fault):
@@ -13,7 +13,7 @@ class ClaimWholePrompt(Fault):
     over = ("example",)
     ends_servers = True
     red = ("transfer/completion",)
-    green = UNRELATED
+    green = ("start/ready",)
 
     def claims(self, request: Any, computed: int, found: Found) -> Found:
         return (request.num_prompt_tokens - computed if found[0] else 0), False

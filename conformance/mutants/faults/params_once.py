@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from conformance.mutants.fault import UNRELATED, Fault, Finished
+from conformance.mutants.fault import Fault, Finished
 
 
 class ParamsOnce(Fault):
@@ -12,11 +12,11 @@ class ParamsOnce(Fault):
 
     over = ("nixl",)
     red = ("transfer/completion", "transfer/chat")
-    green = UNRELATED
+    green = ("start/ready",)
 
     def __init__(self) -> None:
         self._spent = False
 
     def handed(self, request: Any, answer: Finished) -> Finished:
         spent, self._spent = self._spent, True
-        return (False, None) if spent else answer
+        return (answer[0], None) if spent else answer

@@ -11,7 +11,7 @@ from conformance.mutants.landed import Landed
 class StaleKV(Fault):
     """What arrives is the KV that arrived for the request before."""
 
-    red = ("transfer/chat", "shared-prefix/cold/1 block", "usage/counters/unstreamed")
+    red = ("shared-prefix/cold/1 block", "transfer/chat", "usage/counters/unstreamed")
     green = UNRELATED
 
     def __init__(self) -> None:

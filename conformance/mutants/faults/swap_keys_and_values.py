@@ -13,4 +13,4 @@ class SwapKeysAndValues(Fault):
     green = UNRELATED
 
     def landed(self, kv: Landed) -> None:
-        kv.change(lambda rows: rows.roll(rows.shape[-1] // 2, dims=-1))
+        kv.change(lambda rows: rows.roll(1, dims=2))

@@ -9,9 +9,13 @@ from conformance.mutants.landed import Landed
 
 
 class SwapTwoBlocks(Fault):
-    """The first two blocks of each transfer arrive in each other's place."""
+    """The first two blocks of each transfer arrive in each other's place.
 
-    red = ("length/3B", "scheduler/chunks/T+B-1")
+    The request itself does not notice: attention is a sum over tokens, and their keys already know
+    their positions. Whoever finds one of the blocks in decode's prefix cache later gets the other.
+    """
+
+    red = ("shared-prefix/cold/1 block", "shared-prefix/uneven/1 block")
     green = (*UNRELATED, "length/B")
 
     def landed(self, kv: Landed) -> None:
