@@ -24,6 +24,7 @@ pytestmark = [
 ]
 
 BIT_FOR_BIT = "saved_kv_is_loaded_bit_for_bit"
+IN_TWO_STEPS = "kv_of_a_prompt_in_two_steps_is_loaded_bit_for_bit"
 FAULTS: Faults = {
     "ConnectorNegativeMatch": ["match_count_is_never_negative"],
     "ConnectorClaimsWholePrompt": ["match_count_leaves_the_last_token"],
@@ -34,8 +35,9 @@ FAULTS: Faults = {
     "ConnectorMutatesSchedulerOutput": ["metadata_builder_leaves_scheduler_output_alone"],
     "ConnectorStateNotReset": ["metadata_builder_resets_its_state"],
     "ConnectorMetadataCannotTravel": ["metadata_can_be_pickled"],
-    "ConnectorDropsALayer": [BIT_FOR_BIT],
-    "ConnectorShiftsByOneToken": [BIT_FOR_BIT],
+    "ConnectorDropsALayer": [BIT_FOR_BIT, IN_TWO_STEPS],
+    "ConnectorShiftsByOneToken": [BIT_FOR_BIT, IN_TWO_STEPS],
+    "ConnectorSavesFirstStep": [IN_TWO_STEPS],
     "ConnectorWritesForeignBlocks": ["load_touches_only_its_blocks"],
     "ConnectorSwallowsLoadErrors": ["failed_load_is_reported"],
     "ConnectorNeverReportsRelease": ["promised_release_is_reported_exactly_once"],

@@ -51,6 +51,14 @@ class Pair:
         )
         return Saved(prompt, name, journal.params[name])
 
+    def save_in_two_steps(self, length: int, params: Mapping[str, Any]) -> Saved:
+        """The same of a prompt that finds room for three quarters of it in P's first step."""
+        budget = self.prefill.config.scheduler_config.max_num_batched_tokens
+        beside = prompt_of(budget - 3 * length // 4)
+        name = self._name("beside")
+        self.prefill.scheduler.add_request(self.prefill.request(name, beside))
+        return self.save(length, params)
+
     def ask(self, saved: Saved) -> Request:
         """D's request for a saved prompt, not yet given to its scheduler."""
         name = self._name("decode")

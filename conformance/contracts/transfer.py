@@ -20,16 +20,12 @@ class Transfer(Setting):
     def test_saved_kv_is_loaded_bit_for_bit(self, pair: Pair) -> None:
         """Every layer's KV that decode is told it has is, bit for bit, what prefill computed,
         although it lies in other blocks of a cache that held zeros."""
-        saved = pair.save(LENGTH, self.prefill_params)
-        pair.occupy()
-        request = pair.load(saved)
-        blocks = pair.decode.journal.blocks[request.request_id]
-        shared = {*blocks} & {*pair.prefill.journal.blocks[saved.name]}
-        assert not shared, f"the contract gave decode prefill's own block ids {sorted(shared)}"
-        tokens = pair.decode.journal.external_tokens[request.request_id]
-        assert tokens, "decode's scheduler was told of no token, so nothing was loaded"
-        wrong = _wrong_positions(pair.decode.worker.memory, saved, blocks, tokens)
-        assert not wrong, "; ".join(_told(layer, at, tokens) for layer, at in wrong.items())
+        _must_load_right(pair, pair.save(LENGTH, self.prefill_params))
+
+    def test_kv_of_a_prompt_in_two_steps_is_loaded_bit_for_bit(self, pair: Pair) -> None:
+        """KV of a prompt that prefill computes in two steps, parted inside a block since another
+        prompt takes up most of the first, is loaded bit for bit too (vllm#53314)."""
+        _must_load_right(pair, pair.save_in_two_steps(LENGTH, self.prefill_params))
 
     def test_load_touches_only_its_blocks(self, pair: Pair) -> None:
         """A load writes no block but those allocated to the request."""
@@ -63,6 +59,18 @@ class Transfer(Setting):
         self.damage_store(pair, places, saved)
         decode.execute(output)
         pair.until(request.is_finished, decode)
+
+
+def _must_load_right(pair: Pair, saved: Saved) -> None:
+    pair.occupy()
+    request = pair.load(saved)
+    blocks = pair.decode.journal.blocks[request.request_id]
+    shared = {*blocks} & {*pair.prefill.journal.blocks[saved.name]}
+    assert not shared, f"the contract gave decode prefill's own block ids {sorted(shared)}"
+    tokens = pair.decode.journal.external_tokens[request.request_id]
+    assert tokens, "decode's scheduler was told of no token, so nothing was loaded"
+    wrong = _wrong_positions(pair.decode.worker.memory, saved, blocks, tokens)
+    assert not wrong, "; ".join(_told(layer, at, tokens) for layer, at in wrong.items())
 
 
 def _judge_failed_load(pair: Pair, saved: Saved, request: Request) -> None:

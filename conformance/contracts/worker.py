@@ -31,6 +31,7 @@ class Running:
 
     tokens: list[int]
     blocks: list[int] = field(default_factory=list)
+    prompt_tokens: int = 0
 
 
 class Worker:
@@ -58,7 +59,8 @@ class Worker:
         for gone in output.finished_req_ids:
             self.running.pop(gone, None)
         for new in output.scheduled_new_reqs:
-            self.running[new.req_id] = Running(list(new.prompt_token_ids), list(new.block_ids[0]))
+            tokens, blocks = list(new.prompt_token_ids), list(new.block_ids[0])
+            self.running[new.req_id] = Running(tokens, blocks, len(tokens))
         cached = output.scheduled_cached_reqs
         for request, blocks in zip(cached.req_ids, cached.new_block_ids, strict=True):
             known = self.running[request]
@@ -81,7 +83,8 @@ class Worker:
         ):
             for number, layer in enumerate(self.layers):
                 self._attend(spans, number, layer)
-        return _sampled(names, transferred)
+        done = {n: spans[n].stop >= self.running[n].prompt_tokens for n in names}
+        return _sampled(done, transferred)
 
     def _attend(self, spans: dict[str, range], number: int, layer: str) -> None:
         def compute(layer_name: str) -> None:
@@ -100,11 +103,12 @@ def _computed_before(output: SchedulerOutput) -> dict[str, int]:
     return {**new, **dict(zip(cached.req_ids, cached.num_computed_tokens, strict=True))}
 
 
-def _sampled(names: list[str], transferred: KVConnectorOutput | None) -> ModelRunnerOutput:
+def _sampled(done: dict[str, bool], transferred: KVConnectorOutput | None) -> ModelRunnerOutput:
+    """``done``: by request, whether its prompt is computed; before that nothing is sampled."""
     return ModelRunnerOutput(
-        req_ids=names,
-        req_id_to_index={name: at for at, name in enumerate(names)},
-        sampled_token_ids=[[SAMPLED] for _ in names],
+        req_ids=list(done),
+        req_id_to_index={name: at for at, name in enumerate(done)},
+        sampled_token_ids=[[SAMPLED] if whole else [] for whole in done.values()],
         kv_connector_output=transferred,
     )
 

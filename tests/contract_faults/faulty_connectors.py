@@ -19,6 +19,7 @@ CONNECTORS = (
     "ConnectorMetadataCannotTravel",
     "ConnectorDropsALayer",
     "ConnectorShiftsByOneToken",
+    "ConnectorSavesFirstStep",
     "ConnectorWritesForeignBlocks",
     "ConnectorSwallowsLoadErrors",
     "ConnectorNeverReportsRelease",

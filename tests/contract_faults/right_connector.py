@@ -36,6 +36,7 @@ class RightConnector(KVConnectorBase_V1):
         self.block = vllm_config.cache_config.block_size
         self.folder = Path(self._kv_transfer_config.kv_connector_extra_config["folder"])
         self.loads: dict[str, Job] = {}
+        self.unsaved: dict[str, Job] = {}
         self.caches: dict[str, torch.Tensor] = {}
         self.failed: set[int] = set()
 
@@ -60,11 +61,23 @@ class RightConnector(KVConnectorBase_V1):
 
     def build_connector_meta(self, scheduler_output: Any) -> Jobs:
         jobs = Jobs(loads=list(self.loads.values()))
+        scheduled, old = (
+            scheduler_output.num_scheduled_tokens,
+            scheduler_output.scheduled_cached_reqs,
+        )
+        computed = dict(zip(old.req_ids, old.num_computed_tokens, strict=True))
         for new in scheduler_output.scheduled_new_reqs:
+            computed[new.req_id] = new.num_computed_tokens
             usable = self.usable(len(new.prompt_token_ids))
             if usable and new.req_id not in self.loads:
                 key = self.key(new.prompt_token_ids[:usable])
-                jobs.saves.append(Job(key, list(new.block_ids[0]), 0, usable))
+                self.unsaved[new.req_id] = Job(key, list(new.block_ids[0]), 0, usable)
+        for name, added in zip(old.req_ids, old.new_block_ids, strict=True):
+            if name in self.unsaved and added:
+                self.unsaved[name].blocks += added[0]
+        for name in [name for name in self.unsaved if name in scheduled]:
+            if self.complete(self.unsaved[name], computed[name] + scheduled[name]):
+                jobs.saves.append(self.unsaved.pop(name))
         self.forget()
         return jobs
 
@@ -108,6 +121,9 @@ class RightConnector(KVConnectorBase_V1):
 
     def usable(self, length: int) -> int:
         return (length - 1) // self.block * self.block
+
+    def complete(self, job: Job, computed: int) -> bool:
+        return computed >= job.tokens
 
     def stored(self, key: str) -> bool:
         return (self.folder / key).is_dir()
