@@ -10,4 +10,4 @@ class RefuseUnclearly(Fault):
 
     over = ("nixl",)
     constructed_as = "RefusesUnclearly"
-    red = ("start/ready", "transfer/completion")
+    red = ("start/ready",)

@@ -10,4 +10,4 @@ class TwoArgumentConstructor(Fault):
 
     over = ("nixl",)
     constructed_as = "TakesTwoArguments"
-    red = ("start/ready", "transfer/completion")
+    red = ("start/ready",)

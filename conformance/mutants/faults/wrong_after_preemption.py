@@ -7,9 +7,6 @@ from typing import Any
 
 from conformance.mutants.fault import Fault, Found
 
-# A multiple of every block size.
-WHOLE_BLOCKS = 128
-
 
 class WrongAfterPreemption(Fault):
     """A request that was preempted gets its tokens counted as transferred, and nothing loaded."""
@@ -20,8 +17,7 @@ class WrongAfterPreemption(Fault):
     def claims(self, request: Any, computed: int, found: Found) -> Found:
         if not request.num_preemptions:
             return found
-        whole = (request.num_prompt_tokens - 1) // WHOLE_BLOCKS * WHOLE_BLOCKS
-        return max(whole - computed, 0), False
+        return max(request.num_tokens - 1 - computed, 0), False
 
     def allocated(self, request: Any, tell: Callable[[], None]) -> None:
         if not request.num_preemptions:
