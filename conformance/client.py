@@ -13,7 +13,7 @@ import openai
 from conformance.answer import Answer, Transcript, from_response
 from conformance.clock import RunClock
 from conformance.crashes import CrashLedger, fingerprint
-from conformance.deadline import ANSWER_LIMIT_S, within
+from conformance.deadline import ANSWER_LIMIT_S, TooSlow, within
 from conformance.endpoints import Body, Endpoint, path_of, requests_in, with_id
 from conformance.errors import CheckFailed, EnvironmentProblem, ServerDied
 from conformance.events import read_events
@@ -218,7 +218,8 @@ class Client:
 
     def _lost(self, request: str, problem: Exception) -> CheckFailed:
         self.uncertain = True
-        if isinstance(problem, openai.APITimeoutError | httpx.TimeoutException):
+        timeouts = (openai.APITimeoutError, httpx.TimeoutException)
+        if isinstance(problem, timeouts) or isinstance(problem.__cause__, TooSlow):
             return CheckFailed(
                 f"no answer from the {self.server.role} server within {self.answer_limit_s:g} s"
             )

@@ -18,35 +18,37 @@ ANSWER_LIMIT_S = 120.0
 _BEGAN = "kv_conformance_began"
 
 
+class TooSlow(httpx.ReadTimeout):
+    """The limit is over, and the answer is not whole."""
+
+
 def within(limit_s: float) -> dict[str, list[Callable[..., Any]]]:
-    """Event hooks of a client whose answers raise :class:`httpx.ReadTimeout` past the limit.
+    """Event hooks of a client whose answers raise :class:`TooSlow` past the limit.
 
     Looked at whenever something comes; a read in which nothing does is the timeout's to end.
     """
     return {"request": [_begin], "response": [partial(_bound, limit_s)]}
 
 
-def _begin(request: httpx.Request) -> None:
+def _begin(request: Any) -> None:
     request.extensions = {**request.extensions, _BEGAN: time.monotonic()}
 
 
-def _bound(limit_s: float, response: httpx.Response) -> None:
-    deadline = response.request.extensions[_BEGAN] + limit_s
-    assert isinstance(response.stream, httpx.SyncByteStream)
-    response.stream = _Until(deadline, response.stream, response.request)
+def _bound(limit_s: float, response: Any) -> None:
+    """httpx takes streams of its own kind alone, and the openai client may have another httpx."""
+    kind = type("Until", (_Until, type(response.stream)), {})
+    response.stream = kind(response.request.extensions[_BEGAN] + limit_s, response.stream)
 
 
-class _Until(httpx.SyncByteStream):
-    def __init__(
-        self, deadline: float, stream: httpx.SyncByteStream, request: httpx.Request
-    ) -> None:
-        self._deadline, self._stream, self._request = deadline, stream, request
+class _Until:
+    def __init__(self, deadline: float, stream: Any) -> None:
+        self._deadline, self._inner = deadline, stream
 
     def __iter__(self) -> Iterator[bytes]:
-        for part in self._stream:
+        for part in self._inner:
             if time.monotonic() > self._deadline:
-                raise httpx.ReadTimeout("the answer is not whole", request=self._request)
+                raise TooSlow("the answer is not whole")
             yield part
 
     def close(self) -> None:
-        self._stream.close()
+        self._inner.close()

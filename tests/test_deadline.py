@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
+import openai
 import pytest
 
 from conformance import deadline
@@ -49,6 +52,23 @@ def test_one_that_drips_on_is_a_timeout(now: list[float]) -> None:
     with pytest.raises(httpx.ReadTimeout, match="not whole"):
         client(drip, 3).get("http://any")
     assert drip.closed
+
+
+def test_so_is_one_to_the_openai_client(now: list[float]) -> None:
+    """Which may come with another httpx."""
+    own = [each for each in openai.DefaultHttpxClient.__mro__ if each.__name__ == "Client"]
+    library: Any = importlib.import_module(own[0].__module__.split(".")[0])
+    kind = type("Own", (Drip, library.SyncByteStream), {})
+    answers = library.MockTransport(lambda _: library.Response(200, stream=kind(5, now)))
+    made = openai.OpenAI(
+        api_key="unused",
+        base_url="http://any/v1",
+        max_retries=0,
+        http_client=openai.DefaultHttpxClient(transport=answers, event_hooks=deadline.within(3)),
+    )
+    with pytest.raises(openai.APIConnectionError) as caught:
+        made.models.list()
+    assert isinstance(caught.value.__cause__, deadline.TooSlow)
 
 
 def test_so_is_a_stream_of_lines(now: list[float]) -> None:
