@@ -204,3 +204,29 @@ def test_an_exception_that_was_answered_did_not_end_the_server(tmp_path: Path) -
     died = "(EngineCore pid=7) ERROR 11-30 21:26:19 [core.py:1510] IndexError: out of range"
     log.write_text(f"{ANSWERED}{died}\n")
     assert find_root_cause(log).line == "IndexError: out of range"
+
+
+INVALID = """\
+pydantic_core._pydantic_core.ValidationError: 1 validation error for VllmConfig
+  Value error, Connector Old uses deprecated 2-argument constructor signature. [type=value_error, \
+input_value=ArgsKwargs((), {}), input_type=ArgsKwargs]
+    For further information visit https://errors.pydantic.dev/2.14/v/value_error
+"""
+
+
+def test_a_refused_configuration_is_told_with_its_reason(tmp_path: Path) -> None:
+    cause = cause_of(tmp_path, f"Traceback (most recent call last):\n{INVALID}")
+    assert cause.line.endswith(
+        "1 validation error for VllmConfig: Connector Old uses deprecated 2-argument constructor "
+        "signature."
+    )
+
+
+def test_a_field_may_be_named_before_the_reason(tmp_path: Path) -> None:
+    said = "x.ValidationError: 1 validation error for M\nenable\n  Value error, no. [type=v, a=b]"
+    assert cause_of(tmp_path, said).line == "x.ValidationError: 1 validation error for M: no."
+
+
+def test_an_invalid_configuration_without_a_reason_stays_as_it_is(tmp_path: Path) -> None:
+    said = "x.ValidationError: 1 validation error for M"
+    assert cause_of(tmp_path, f"{said}\nsomething else\n").line == said

@@ -37,6 +37,11 @@ _WRAPPERS = (
     "CancelledError",
     "Executor failed",
 )
+_INVALID = re.compile(r"validation errors? for \w+$")
+# "  Value error, Connector X uses deprecated … [type=value_error, input_value=…]", one or two
+# lines below: a field's name may come first.
+_REASON = re.compile(r"\s+(?:Value error, |Assertion failed, )?(.*?) \[type=")
+_REASON_LINES = 2
 # Answered as an HTTP error, and logged with its traceback; the server goes on.
 _ANSWERED = re.compile(r"^(\w+) caught\. Request id")
 _FORETOLD = re.compile(r"will fail at startup")
@@ -73,7 +78,7 @@ def find_root_cause(log: Path) -> RootCause:
         kept = [line for line in lines if line.strip()][-EXCERPT_LINES:]
         return RootCause(kept[-1] if kept else "the log is empty", "\n".join(kept))
     excerpt = "\n".join(lines[max(0, at - EXCERPT_LINES + 5) : at + 5])
-    line = lines[at].strip()
+    line = _with_what_pydantic_says(lines, at)
     return RootCause(line, excerpt, any(word in line.lower() for word in _ENVIRONMENT))
 
 
@@ -102,6 +107,19 @@ def tail(log: Path, limit: int = _TAIL_BYTES) -> str:
             return file.read().decode(errors="replace")
     except OSError:
         return ""
+
+
+def _with_what_pydantic_says(lines: list[str], at: int) -> str:
+    """The exception's line; of a configuration that is refused, with the reason below it.
+
+    "1 validation error for VllmConfig" tells nothing; what vLLM raised is the second line after.
+    """
+    line = lines[at].strip()
+    if not _INVALID.search(line):
+        return line
+    reasons = (_REASON.match(below) for below in lines[at + 1 : at + 1 + _REASON_LINES])
+    reason = next(filter(None, reasons), None)
+    return f"{line}: {reason[1]}" if reason else line
 
 
 def _end_of_chain(lines: list[str], at: int | None) -> int | None:
