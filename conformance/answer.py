@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from conformance import dialects
 from conformance.endpoints import Endpoint
+from conformance.errors import CheckFailed
 from conformance.scores import names_of_items, scores_of
 
 Json = dict[str, Any]
@@ -61,6 +62,16 @@ class Answer:
         return int(self.usage.get("completion_tokens") or 0)
 
     @property
+    def counted(self) -> Json:
+        """What usage has to say, counted from the token ids."""
+        prompt, said = len(self.prompt_token_ids), len(self.token_ids)
+        return {
+            "prompt_tokens": prompt,
+            "completion_tokens": said,
+            "total_tokens": prompt + said,
+        }
+
+    @property
     def cached_tokens(self) -> int | None:
         """Prompt tokens found in a cache; ``None`` where the server does not tell."""
         found = (self.usage.get("prompt_tokens_details") or {}).get("cached_tokens")
@@ -85,9 +96,22 @@ class Transcript:
         return [event for event in self.events if event.get("choices")]
 
     @property
+    def pieces(self) -> list[Json]:
+        """The pieces of all choices, as they came."""
+        return [choice for event in self.choice_events for choice in event["choices"]]
+
+    @property
     def usages(self) -> list[Json]:
         """Every usage that was told, in order."""
         return [event["usage"] for event in self.events if event.get("usage")]
+
+    def must_be_whole(self) -> None:
+        """Raises :class:`CheckFailed` for a stream that was cut off, or went on after its end."""
+        if not self.done:
+            last = "its last event" if self.endpoint in _EVENTS else "[DONE]"
+            raise CheckFailed(f"the stream ended after {len(self.events)} events, without {last}")
+        if self.after_done:
+            raise CheckFailed(f"{self.after_done} events came after the stream's end")
 
     def answer(self, index: int = 0) -> Answer:
         """The answer that the pieces of a choice add up to."""
@@ -110,16 +134,11 @@ class Transcript:
 
     def answers(self) -> list[Answer]:
         """The answers of all choices, in the order of their indexes."""
-        choices = [c.get("index", 0) for event in self.choice_events for c in event["choices"]]
-        return [self.answer(index) for index in sorted(set(choices))]
+        indexes = {piece.get("index", 0) for piece in self.pieces}
+        return [self.answer(index) for index in sorted(indexes)]
 
     def _pieces(self, index: int) -> list[Json]:
-        return [
-            choice
-            for event in self.choice_events
-            for choice in event["choices"]
-            if choice.get("index", 0) == index
-        ]
+        return [piece for piece in self.pieces if piece.get("index", 0) == index]
 
     def _prompt_token_ids(self, pieces: list[Json]) -> tuple[int, ...]:
         given = [event.get("prompt_token_ids") for event in self.events]

@@ -27,6 +27,7 @@ def enough(case: Case, sources: TokenSources, length: int) -> None:
 
 
 def right(case: Case, body: Body, answer: Answer, whose: str = "the answer") -> None:
-    """The token ids are those of the oracle."""
+    """The token ids are those of the oracle, and there are some."""
     expected = case.pair.expected("completions", body)
+    expect.not_empty(answer.token_ids, f"the list of token ids of {whose}")
     expect.equal(answer.token_ids, expected.token_ids, f"token ids of {whose}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, cast
@@ -10,12 +9,13 @@ from typing import Any, cast
 import httpx
 import openai
 
-from conformance.answer import Answer, Transcript, from_response
+from conformance.answer import Answer, Transcript
+from conformance.as_asked import answer_in, must_hold, no_answer
 from conformance.clock import RunClock
 from conformance.crashes import CrashLedger, fingerprint
 from conformance.deadline import ANSWER_LIMIT_S, TooSlow, within
 from conformance.endpoints import Body, Endpoint, path_of, requests_in, with_id
-from conformance.errors import CheckFailed, EnvironmentProblem, ServerDied
+from conformance.errors import CheckFailed, EnvironmentProblem, Rejected, ServerDied
 from conformance.events import read_events
 from conformance.metrics import Counters
 from conformance.serving.served import Served
@@ -24,15 +24,6 @@ from conformance.transport import tls
 __all__ = ["Body", "Client", "Endpoint", "Headers", "Rejected"]
 
 Headers = dict[str, str]
-
-
-class Rejected(CheckFailed):
-    """The server answered with an HTTP error; ``status`` and ``body`` are what it said."""
-
-    def __init__(self, status: int, body: Any, where: str) -> None:
-        super().__init__(f"HTTP {status} from {where}: {_short(body)}")
-        self.status = status
-        self.body = body
 
 
 @dataclass
@@ -90,7 +81,9 @@ class Client:
             raise self._rejected(request, problem.status_code, problem.body) from problem
         except (openai.APIConnectionError, httpx.TransportError) as problem:
             raise self._lost(request, problem) from problem
-        return from_response(found, endpoint)
+        except ValueError as problem:
+            raise self._garbled(problem) from problem
+        return answer_in(found, self.server.role, endpoint, body)
 
     def _asked(self, request: str, endpoint: Endpoint, body: Body, headers: Headers | None) -> Body:
         rest = {key: value for key, value in body.items() if key not in ("prompt", "messages")}
@@ -126,9 +119,12 @@ class Client:
                     raise self._rejected(request, response.status_code, _body_of(response))
                 found = read_events(response.iter_lines(), endpoint)
             self._count(endpoint, body)
-            return found
         except httpx.TransportError as problem:
             raise self._lost(request, problem) from problem
+        except ValueError as problem:
+            raise self._garbled(problem) from problem
+        must_hold(self.server.role, body, found.pieces)
+        return found
 
     def send(
         self, endpoint: Endpoint, body: Body, headers: Headers | None = None
@@ -229,6 +225,10 @@ class Client:
             f"the {self.server.role} server dropped the connection and is still alive: {problem}"
         )
 
+    def _garbled(self, problem: object) -> CheckFailed:
+        self.uncertain = True
+        return no_answer(self.server.role, problem)
+
     def _dies(self) -> bool:
         with self.clock.span("request"):
             return self.server.wait_for_death()
@@ -244,8 +244,3 @@ def _body_of(response: httpx.Response) -> Any:
         return response.json()
     except ValueError:
         return response.text
-
-
-def _short(body: Any, limit: int = 400) -> str:
-    text = body if isinstance(body, str) else json.dumps(body)
-    return text if len(text) <= limit else text[:limit] + " …"

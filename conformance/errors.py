@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 from conformance.verdict import ExitCode
 
@@ -80,6 +82,15 @@ class CheckFailed(AssertionError):
         self.excerpt = excerpt
 
 
+class Rejected(CheckFailed):
+    """The server answered with an HTTP error; ``status`` and ``body`` are what it said."""
+
+    def __init__(self, status: int, body: Any, where: str) -> None:
+        super().__init__(f"HTTP {status} from {where}: {_short(body)}")
+        self.status = status
+        self.body = body
+
+
 class ServerDied(CheckFailed):
     """A server ended while a check was talking to it, with the root cause from its log."""
 
@@ -94,3 +105,8 @@ class NotHere(Exception):
 
 class Refused(Exception):
     """The engine or the profile says, in words we quote, that this is not supported."""
+
+
+def _short(body: Any, limit: int = 400) -> str:
+    text = body if isinstance(body, str) else json.dumps(body)
+    return text if len(text) <= limit else text[:limit] + " …"

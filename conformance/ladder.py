@@ -110,14 +110,19 @@ def movement(pair: Pair, exchange: Exchange, stored: int, promised: int) -> Step
 
 
 def parity(expected: Answer, seen: Answer, dtype: str) -> Step:
-    """Step 4: the answer is the reference's, token by token."""
+    """Step 4: the answer is the reference's, token by token; of the same tokens, the same text."""
     found = compare(expected, seen, dtype)
     figures = found.figures()
     by = "" if expected.given_by == REFERENCE else f", against {expected.given_by}"
     if by:
         figures["oracle"] = expected.given_by
-    if found.equal:
+    spelled_alike = found.first_difference is not None or expected.text == seen.text
+    if found.equal and spelled_alike:
         return _step(Rung.PARITY, Outcome.HELD, found.describe() + by, figures)
+    if found.equal:
+        texts = f"{expected.text!r:.60}, but was {seen.text!r:.60}"
+        summary = f"the reference's tokens, but not its text: it should be {texts}{by}"
+        return _step(Rung.PARITY, Outcome.BROKEN, summary, figures)
     figures |= {
         "expected_token_ids": list(expected.token_ids[:32]),
         "seen_token_ids": list(seen.token_ids[:32]),

@@ -142,6 +142,7 @@ class Pair:
         if not stream:
             return self.decode.ask(endpoint, unstreamed(whole), handed.headers), None
         transcript = self.decode.stream(endpoint, whole, handed.headers)
+        transcript.must_be_whole()
         return transcript.answer(), transcript
 
     def both_legs(self, ask: Ask, body: Body) -> Legs:

@@ -48,6 +48,7 @@ class RoutedPair(Pair):
         try:
             if ask.stream:
                 transcript = self.router.stream(ask.endpoint, body)
+                transcript.must_be_whole()
                 legs = Legs(transcript.answer(), transcript.answer(), transcript)
             else:
                 answer = self.router.ask(ask.endpoint, body)

@@ -42,9 +42,9 @@ def test_token_counts_are_exact(case: Case) -> None:
     """
     kind, mode = case.name.split(", ")
     climbed = case.prove(_ask(case, kind, mode))
-    wanted = _counts(climbed.expected.usage)
+    wanted = climbed.expected.counted
     if case.pair.hears_prefill:
-        one = climbed.expected.prompt_tokens
+        one = wanted["prompt_tokens"]
         first = {"prompt_tokens": one, "completion_tokens": 1, "total_tokens": one + 1}
         expect.equal(_counts(climbed.legs.prefill.usage), first, "usage of the prefill leg")
     if mode == "unstreamed":
@@ -53,6 +53,7 @@ def test_token_counts_are_exact(case: Case) -> None:
         _streamed_counts(climbed.transcript, wanted, mode, "decode")
         ask = _ask(case, kind, mode)
         alone = case.pair.prefill.stream(ask.endpoint, ask.body(PROVEN))
+        alone.must_be_whole()
         _streamed_counts(alone, wanted, mode, "prefill, asked for the whole answer,")
     case.saw("usage of the decode leg", climbed.answer.usage)
 
@@ -145,9 +146,7 @@ def _counts(usage: Json) -> dict[str, int | None]:
     return {name: usage.get(name) for name in COUNTED}
 
 
-def _streamed_counts(
-    transcript: Transcript, wanted: dict[str, int | None], mode: str, side: str
-) -> None:
+def _streamed_counts(transcript: Transcript, wanted: dict[str, int], mode: str, side: str) -> None:
     expect.not_empty(transcript.events, f"the stream of {side}")
     at = [number for number, event in enumerate(transcript.events) if event.get("usage")]
     if mode == "not asked for":
@@ -158,7 +157,7 @@ def _streamed_counts(
     expect.equal(at, expected, f"positions of chunks of {side} with usage")
     expect.equal(_counts(transcript.usages[-1]), wanted, f"usage of the last chunk of {side}")
     if mode == "continuous":
-        _running_counts(transcript, wanted["prompt_tokens"] or 0, side)
+        _running_counts(transcript, wanted["prompt_tokens"], side)
 
 
 def _running_counts(transcript: Transcript, prompt: int, side: str) -> None:
