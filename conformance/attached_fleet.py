@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from conformance.attachment import Attachment
 from conformance.client import Client
 from conformance.clock import RunClock
 from conformance.crashes import CrashLedger
-from conformance.direction import must_not_be_swapped
 from conformance.deadline import ANSWER_LIMIT_S
+from conformance.direction import must_not_be_swapped
 from conformance.errors import EnvironmentProblem, NotHere, ServerStartError, SuiteError
 from conformance.handoffs import Place, handoff_named
 from conformance.models import Model
@@ -47,6 +48,8 @@ class AttachedFleet:
         self.oracle = self._oracle()
         self.prompts = Prompts(self.decode, seed)
         self._pairs: dict[str, Pair | SuiteError] = {}
+        # Hears of the reference, if there is one, before its first answer is used.
+        self.on_reference: Callable[[Client, Prompts], None] = lambda *_: None
 
     def pairs(self, profile: Profile, model_name: str, shape: Shape = PAIR) -> list[Pair]:
         """The pair, as a connector's; found to face the right way, with a model that can prove.
@@ -133,6 +136,8 @@ class AttachedFleet:
     def _tried(self, profile: Profile, model_name: str) -> Pair | SuiteError:
         pair = self.pair(profile, model_name)
         try:
+            if isinstance(self.oracle, Reference):
+                self.on_reference(self.oracle.client, self.prompts)
             if not isinstance(pair, RoutedPair):  # a router decides by itself which is which
                 must_not_be_swapped(pair)
             if isinstance(self.oracle, DecodeAlone):

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from conformance import __version__
+from conformance.assumptions_command import assumptions
 from conformance.attached_options import (
     ApiKey,
     DecodeUrl,
@@ -279,6 +280,7 @@ def replay(
     raise typer.Exit(try_checks(RunOptions.of(**given), workers=0, quiet=False))
 
 
+app.command()(assumptions)
 app.command()(contract)
 app.command()(certify)
 app.command()(init_profile)

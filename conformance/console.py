@@ -7,12 +7,14 @@ import time
 from rich.console import Console as RichConsole
 from rich.markup import escape
 
+from conformance.assumptions.trial import in_brief
 from conformance.controls import words as control_words
 from conformance.evidence import Outcome, Rung
 from conformance.expectations_outcome import flaky, known
 from conformance.options import RunOptions
 from conformance.registry import PlannedCell
 from conformance.report import Cell, Report, ServerStart
+from conformance.report_parts import AssumptionResult
 from conformance.summary import STYLE, failures, table
 from conformance.timings import Timings
 from conformance.verdict import ExitCode, Verdict
@@ -47,6 +49,7 @@ class Console:
         self._cells = cells
         self._timings = Timings()
         self._last: tuple[str, Verdict, str] | None = None
+        self._over = False
         self._say(
             f"{len(cells)} cells on {len({c.deployment for c in cells})} deployments, about "
             f"{self._timings.run_s(cells) / 60:.0f} min; results in {options.report}"
@@ -66,11 +69,17 @@ class Console:
                 f"{start.startup_s:.0f} s (block size {start.block_size})[/dim]"
             )
 
+    def assumptions(self, results: list[AssumptionResult], version: str) -> None:
+        """Whether vLLM does what is taken for granted of it."""
+        line, holds = in_brief(results, version)
+        self._say(f"[{'dim' if holds else 'bold red'}]{escape(line)}[/]")
+        self._over = not holds
+
     def cell(self, connector: str, cell: Cell) -> None:
         """A cell is done."""
         self._done += 1
         self._timings.learn(cell)
-        if self._is_again(connector, cell):
+        if self._is_again(connector, cell) or (self._over and cell.verdict is Verdict.NOT_RUN):
             return
         style = STYLE[cell.verdict]
         clock = _minutes(time.monotonic() - self._began)

@@ -5,6 +5,7 @@ Never two pairs at once: idle NIXL workers spin at 100 %, and two cores hold one
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from conformance.answer import Answer
@@ -56,6 +57,8 @@ class Fleet:
         self._deployment: Deployment | None = None
         self._failures: dict[Key, list[SuiteError]] = {}
         self._was_up: set[Key] = set()
+        # Hears of every reference before its first answer is used; what it raises ends the start.
+        self.on_reference: Callable[[Client, Prompts, ReferenceKey], None] = lambda *_: None
 
     def pairs(self, profile: Profile, model_name: str, shape: Shape = PAIR) -> list[Pair]:
         """Every prefill/decode pair of a deployment, running; the ordinary shape has one.
@@ -181,6 +184,7 @@ class Fleet:
         oracle = Reference(client, self._remembered.setdefault(key, {}))
         prompts = Prompts(client, self._options.seed)
         self._reference = _Running(key, fresh, oracle, prompts)
+        self.on_reference(client, prompts, key)
         must_be_sensitive(Reference(client), prompts, model.name, model.dtype)
 
     def _drop_reference(self, unless: ReferenceKey | None = None) -> None:

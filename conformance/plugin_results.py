@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from conformance.assumptions.trial import broken
+from conformance.assumptions.trial import words as broken_words
 from conformance.case import Case
 from conformance.console import Console
 from conformance.controls import controlled
@@ -23,6 +25,7 @@ from conformance.recorder import Recorder
 from conformance.registry import PlannedCell
 from conformance.registry_gate import gated, words
 from conformance.report import Cell, ServerStart, Timing
+from conformance.report_parts import AssumptionResult
 from conformance.runtime import Runtime
 from conformance.trying import finished
 from conformance.verdict import ExitCode, Verdict, exit_code
@@ -51,6 +54,7 @@ def attach(
     extra.kv_connector = cell.profile.name
     extra.kv_cell = result.model_dump(mode="json")
     extra.kv_servers = [start.model_dump(mode="json") for start in runtime.take_starts()]
+    extra.kv_assumptions = [found.model_dump() for found in runtime.assumptions.take()]
     extra.kv_timing = runtime.clock.timing().model_dump()
 
 
@@ -97,6 +101,7 @@ class Results:
         worker = getattr(report, "node", None)
         if worker is not None:
             self._worker_timing(worker, extra.kv_timing)
+        self._assumptions(extra.kv_assumptions)
         finished = Cell.model_validate(extra.kv_cell)
         self.console.cell(extra.kv_connector, finished)
         try:
@@ -106,6 +111,19 @@ class Results:
             self.unwritable = str(problem)
             if self._session:
                 self._session.shouldstop = str(problem)
+
+    def _assumptions(self, given: list[dict[str, Any]]) -> None:
+        """Every worker tries them: kept are the first, or those of which one does not hold."""
+        results = [AssumptionResult.model_validate(each) for each in given]
+        known = self.recorder.report.assumptions
+        if results and (not known or (broken(results) and not broken(known))):
+            self.recorder.report.assumptions = results
+            self.console.assumptions(results, self._version)
+
+    @property
+    def _version(self) -> str:
+        engine = self.recorder.report.engine
+        return engine.version if engine else "of an unknown version"
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -127,6 +145,9 @@ class Results:
         code = expected(code, report.expectations)
         code = gated(controlled(code, report.controls), report.registry)
         report.problems += [*words(report.registry), *expectation_words(report.expectations)]
+        if broken(report.assumptions):
+            code = ExitCode.HARNESS
+            report.problems.append(broken_words(report.assumptions, self._version))
         try:
             self.recorder.finish("interrupted" if interrupted else "finished")
         except ReportError as problem:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from conformance.assumptions.once import Once
 from conformance.attached_fleet import AttachedFleet
 from conformance.clock import RunClock
 from conformance.crashes import CRASHES, CrashLedger
@@ -69,6 +70,11 @@ class Runtime:
         self.clock = RunClock()
         self.gate = Gate(keep_going=options.keep_going)
         self.on_start: Callable[[ServerStart], None] = lambda _: None
+        self.assumptions = Once(
+            self.engine.version,
+            {options.model_for(kind, self.engine.device) for kind in ("fast", "real")},
+            keep_going=options.keep_going,
+        )
         self._starts: list[ServerStart] = []
         self._marks: dict[Served, int] = {}
         self._fleet = self._fleet_at(site)
@@ -76,14 +82,24 @@ class Runtime:
     def _fleet_at(self, site: Site) -> Pairs:
         options, ledger = site.options, CrashLedger(site.options.report / CRASHES)
         if options.attachment and site.standing:
-            return AttachedFleet(
-                options.attachment, site.standing, options.seed, self.clock, ledger
+            attached = AttachedFleet(
+                options.attachment,
+                site.standing,
+                options.seed,
+                self.clock,
+                ledger,
+                options.answer_limit_s,
             )
+            attached.on_reference = self.assumptions.must_hold_elsewhere
+            return attached
         launcher = Launcher(options, self.engines, self.gpus, self.clock, self._note)
-        return Fleet(options, launcher, self.clock, ledger)
+        own = Fleet(options, launcher, self.clock, ledger)
+        own.on_reference = self.assumptions.must_hold
+        return own
 
     def pairs(self, cell: PlannedCell) -> list[Pair]:
         """The running pairs a cell needs, named after it in the servers' logs; none for a trial."""
+        self.assumptions.must_not_be_broken()
         self._must_be_welcome(cell)
         must_be_supported(cell, keep_going=self.options.keep_going)
         self._must_be_possible(cell.profile)

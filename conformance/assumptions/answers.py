@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from conformance import expect
 from conformance.answer import all_answers
-from conformance.assumptions.assumption import ASKS, COUNTS, assume
-from conformance.assumptions.plain import REQUEST, Plain
+from conformance.assumptions.assumption import (
+    ASKS,
+    CHAT,
+    COMPARED,
+    COMPLETIONS,
+    COUNTS,
+    assume,
+)
+from conformance.assumptions.plain import FEW, REQUEST, Plain
 from conformance.bodies import completion
 from conformance.errors import NotHere
 from conformance.handoffs import Handed, Place
 from conformance.handoffs.nixl import ParamsFromPrefill
+from conformance.metrics import FINISHED
 from conformance.parity import compare
-
-COMPLETIONS = "entrypoints/openai/completion/serving.py"
-CHAT = "entrypoints/openai/chat_completion/serving.py"
 
 
 @assume(
     "answers/usage",
     source=f"{COMPLETIONS}, {CHAT}",
     relied_on=("answer.py", "ladder.py", "checks/test_usage.py", "checks/test_streaming.py"),
+    needs=(*COUNTS, "token-ids/chat"),
 )
 def _usage(plain: Plain) -> object:
     """``usage`` counts the tokens of prompt and answer, and their sum."""
@@ -47,7 +53,7 @@ def _cached_tokens(plain: Plain) -> object:
     """``usage.prompt_tokens_details.cached_tokens`` is what the counters say was found in a
     cache, and 0 for a cold prompt."""
     told = [asked.answer.cached_tokens for asked in (plain.cold, plain.again)]
-    if plain.cold.answer.usage.get("prompt_tokens_details") is None and not plain.ours:
+    if not plain.started and plain.cold.answer.usage.get("prompt_tokens_details") is None:
         raise NotHere("it was started without --enable-prompt-tokens-details")
     wanted = [asked.sources.local_cache_hit for asked in (plain.cold, plain.again)]
     expect.equal(told, wanted, "cached_tokens, cold and again")
@@ -76,12 +82,14 @@ def _one_token(plain: Plain) -> object:
 )
 def _stop(plain: Plain) -> object:
     """One of ``stop_token_ids`` is the last token of an answer, whose ``finish_reason`` is stop
-    and whose ``stop_reason`` is that token."""
+    and is counted as such, and whose ``stop_reason`` is that token."""
     asked = plain.stopped
     (stop,) = asked.body["stop_token_ids"]
     choice = asked.answer.raw["choices"][0]
     seen = choice["finish_reason"], choice["stop_reason"], choice["token_ids"][-1]
     expect.equal(seen, ("stop", stop, stop), "finish_reason, stop_reason and last token")
+    counted = round(asked.delta.total(FINISHED, finished_reason="stop"))
+    expect.equal(counted, 1, "requests that were counted as stopped")
     return seen
 
 
@@ -120,6 +128,7 @@ def _choices(plain: Plain) -> object:
     "answers/request-id",
     source="entrypoints/serve/engine/serving.py",
     relied_on=("endpoints.py", "handoffs/moriio.py", "handoffs/nixl.py"),
+    needs=(*ASKS, "token-ids/chat"),
 )
 def _request_id(plain: Plain) -> object:
     """The header ``X-Request-Id`` becomes part of the answer's ``id``."""
@@ -132,13 +141,13 @@ def _request_id(plain: Plain) -> object:
     "answers/no-params",
     source="v1/engine/core.py, v1/core/sched/scheduler.py",
     relied_on=("assumed.py", "hello.py", "oracle.py", "checks/test_endpoints.py"),
-    needs=ASKS,
+    needs=COMPARED,
 )
 def _no_params(plain: Plain) -> object:
     """A server without a connector answers a request that has ``kv_transfer_params`` as any
     other, and returns none."""
     asked = Handed(ParamsFromPrefill(Place("", "")).prefill_params())
-    body = asked.into(completion(plain.ids(5, "no params"), 1))
+    body = asked.into(completion(plain.ids(FEW, "no params"), 1))
     answer = plain.client.ask("completions", body)
     expect.equal(len(answer.token_ids), 1, "tokens of the answer")
     expect.equal(answer.kv_transfer_params, None, "kv_transfer_params of the answer")

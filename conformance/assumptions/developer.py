@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from conformance import expect
 from conformance.answer import Answer
 from conformance.assumptions.assumption import COUNTS, assume
-from conformance.assumptions.plain import Plain
+from conformance.assumptions.plain import FEW, Plain
 from conformance.bodies import completion
 from conformance.developer import paused, reset_when_free, until_busy, until_paused
 from conformance.metrics import FINISHED, Meter, TokenSources
@@ -45,7 +45,7 @@ def _pause(plain: Plain) -> object:
     """``/pause`` with mode abort ends what is under way with ``finish_reason`` abort, counted
     as such; ``/is_paused`` tells, and ``/resume`` ends it."""
     meter = Meter.on(plain.client)
-    body = completion(plain.ids(5, "aborted"), LONG, ignore_eos=True)
+    body = completion(plain.ids(FEW, "aborted"), LONG, ignore_eos=True)
     with ThreadPoolExecutor(1) as pool:
         under_way = pool.submit(plain.client.ask, "completions", body)
         until_busy(plain.client)

@@ -57,6 +57,7 @@ def _generate(plain: Plain) -> object:
     answer = plain.offered("generate", tokens_in(ids, SOME))
     expect.equal(list(answer.prompt_token_ids), ids, "prompt_token_ids")
     _is_whole(answer)
+    expect.true(min(answer.seconds) >= 0, "tokens should be named by token_id", answer.seconds)
     return _counts(answer)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from conformance import expect
 from conformance.assumptions.assumption import assume
-from conformance.assumptions.plain import NOT_OFFERED, Plain
+from conformance.assumptions.plain import FEW, NOT_OFFERED, Plain
 from conformance.bodies import completion
 from conformance.client import Body, Endpoint
 
@@ -20,7 +20,7 @@ LEANS = ("client.py", "detours.py")
 def _refused(plain: Plain) -> object:
     """A field with an impossible value, or one that contradicts another, is an HTTP 400 whose
     ``error.message`` names it."""
-    body = completion(plain.ids(5, "refused"), 1)
+    body = completion(plain.ids(FEW, "refused"), 1)
     found = [_names(plain, {**body, "temperature": -1.0}, "temperature")]
     return [*found, _names(plain, {**body, "min_tokens": 8}, "min_tokens")]
 

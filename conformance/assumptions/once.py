@@ -38,7 +38,7 @@ class Once:
 
     def must_hold_elsewhere(self, client: Client, prompts: Prompts) -> None:
         """On one that somebody else started, and may be using. Raises as above."""
-        self._must_hold(Plain(client, prompts, ours=False))
+        self._must_hold(Plain(client, prompts, ours=False, started=False))
 
     def must_not_be_broken(self) -> None:
         """Raises :class:`NotHere` for whatever comes after one was found not to hold."""

@@ -20,6 +20,8 @@ from conformance.prompts import Prompts
 
 # So many tokens are answered where more than one is needed.
 SOME = 6
+# A prompt of so many is not cached: no block is as small.
+FEW = 5
 # The id that one request is given.
 REQUEST = "kvc-assumptions"
 NOT_OFFERED = (403, 404, 405)
@@ -48,11 +50,12 @@ class Asked:
 
 @dataclass
 class Plain:
-    """The server. ``ours``: nobody else talks to it."""
+    """The server. ``ours``: nobody else talks to it; ``started``: with the suite's options."""
 
     client: Client
     prompts: Prompts
     ours: bool = True
+    started: bool = True
     _seen: dict[str, object] = field(default_factory=dict)
 
     @property
@@ -95,6 +98,12 @@ class Plain:
             raise
 
     @property
+    def first(self) -> Answer:
+        """A completion of a short prompt."""
+        body = completion(self.ids(FEW, "first"), SOME, ignore_eos=True)
+        return self.once("first", lambda: self.client.ask("completions", body))
+
+    @property
     def cold(self) -> Asked:
         """A prompt of two blocks and a token that the server never saw."""
         body = completion(self.ids(2 * self.block + 1, "cold"), SOME, ignore_eos=True)
@@ -121,7 +130,7 @@ class Plain:
     def several(self) -> Asked:
         """Two prompts in one request, with two sampled choices of each."""
         self.again  # noqa: B018 (what one request counts is known first)
-        prompts = [self.ids(5, "first of two"), self.ids(7, "second of two")]
+        prompts = [self.ids(FEW, "first of two"), self.ids(FEW + 2, "second of two")]
         body = {**completion([1], 2, n=2, temperature=1.0), "prompt": prompts}
         return self.once("several", lambda: self.metered(body))
 

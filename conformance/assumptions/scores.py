@@ -6,19 +6,23 @@ import math
 from typing import Any
 
 from conformance import expect
-from conformance.assumptions.answers import CHAT, COMPLETIONS
-from conformance.assumptions.assumption import COUNTS, assume
+from conformance.assumptions.assumption import ASKS, CHAT, COMPLETIONS, assume
 from conformance.assumptions.plain import Plain
 
 Json = dict[str, Any]
 LEANS = ("scores.py", "parity.py", "likeliest.py", "answer.py")
 
 
-@assume("scores/completions", source=COMPLETIONS, relied_on=LEANS, needs=COUNTS)
+@assume(
+    "scores/completions",
+    source=COMPLETIONS,
+    relied_on=LEANS,
+    needs=(*ASKS, "token-ids/completions"),
+)
 def _completions(plain: Plain) -> object:
     """``logprobs`` of a completion has, for each token, its name in ``tokens``, its value in
     ``token_logprobs``, and at least two of the likeliest by name in ``top_logprobs``."""
-    choice = plain.cold.answer.raw["choices"][0]
+    choice = plain.first.raw["choices"][0]
     block, said = choice["logprobs"], len(choice["token_ids"])
     sizes = [len(block[name]) for name in ("tokens", "token_logprobs", "top_logprobs")]
     expect.equal(sizes, [said] * 3, "places in tokens, token_logprobs and top_logprobs")
@@ -30,7 +34,12 @@ def _completions(plain: Plain) -> object:
     return block["token_logprobs"]
 
 
-@assume("scores/chat", source=CHAT, relied_on=(*LEANS, "checks/test_scores.py"))
+@assume(
+    "scores/chat",
+    source=CHAT,
+    relied_on=(*LEANS, "checks/test_scores.py"),
+    needs=(*ASKS, "token-ids/chat"),
+)
 def _chat(plain: Plain) -> object:
     """``logprobs.content`` of a chat has an entry for each token, with ``token``, ``logprob``
     and at least two of the likeliest in ``top_logprobs``."""
@@ -48,12 +57,12 @@ def _chat(plain: Plain) -> object:
     "scores/named-by-id",
     source="entrypoints/generate/base/serving.py",
     relied_on=("scores.py", "parity.py", "bodies.py"),
-    needs=COUNTS,
+    needs=(*ASKS, "scores/completions", "scores/chat"),
 )
 def _named_by_id(plain: Plain) -> object:
     """With ``return_tokens_as_token_ids``, tokens in log-probabilities are named
     ``token_id:N``, in either endpoint."""
-    completed, chatted = (answer.raw["choices"][0] for answer in (plain.cold.answer, plain.chat))
+    completed, chatted = (answer.raw["choices"][0] for answer in (plain.first, plain.chat))
     named = [item["token"] for item in chatted["logprobs"]["content"]]
     for seen, choice in ((completed["logprobs"]["tokens"], completed), (named, chatted)):
         wanted = [f"token_id:{token}" for token in choice["token_ids"]]

@@ -10,7 +10,9 @@ from conformance.metrics import BY_SOURCE, TokenSources
 
 STATS = "v1/metrics/stats.py, v1/request.py"
 CACHE = "v1/core/kv_cache_manager.py"
-CACHED = (*COUNTS, "counters/cache-config")
+# What is of another source than it should be shows in everything that comes later.
+COLD = (*COUNTS, "sources/sum")
+CACHED = (*COLD, "counters/cache-config", "sources/cold")
 
 
 @assume(
@@ -31,8 +33,8 @@ def _sum(plain: Plain) -> object:
 @assume(
     "sources/cold",
     source=STATS,
-    relied_on=("ladder.py", "causality.py", "controls.py", "oracle.py", "direction.py"),
-    needs=COUNTS,
+    relied_on=("ladder.py", "causality.py", "oracle.py", "direction.py"),
+    needs=COLD,
 )
 def _cold(plain: Plain) -> object:
     """Every token of a prompt that was never seen is local_compute, of no other source."""
@@ -59,7 +61,7 @@ def _repeated(plain: Plain) -> object:
     "sources/last-token",
     source=CACHE,
     relied_on=("profile.py", "warm.py", "checks/test_isolation.py"),
-    needs=CACHED,
+    needs=(*CACHED, "sources/repeated"),
 )
 def _last_token(plain: Plain) -> object:
     """The last token of a prompt is always computed, so of a known prompt of whole blocks the

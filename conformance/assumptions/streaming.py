@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from conformance import expect
 from conformance.answer import Answer, Transcript
-from conformance.assumptions.answers import CHAT, COMPLETIONS
-from conformance.assumptions.assumption import ASKS, COUNTS, assume
+from conformance.assumptions.assumption import ASKS, CHAT, COMPLETIONS, COUNTS, assume
 from conformance.assumptions.plain import Plain
 from conformance.parity import compare
 
+COMPLETED = (*COUNTS, "answers/repeatable")
+CHATTED = (*ASKS, "token-ids/chat", "scores/chat")
 LEANS = ("events.py", "answer.py", "client.py", "checks/test_streaming.py")
 
 
-@assume("streaming/completions", source=COMPLETIONS, relied_on=LEANS, needs=COUNTS)
+@assume("streaming/completions", source=COMPLETIONS, relied_on=LEANS, needs=COMPLETED)
 def _completions(plain: Plain) -> object:
     """A streamed completion is ``data:`` chunks with text, token ids and log-probabilities that
     add up to the unstreamed answer, the prompt's ids in the first, and ``[DONE]`` at the end."""
     return _add_up(plain.streamed, plain.again.answer)
 
 
-@assume("streaming/chat", source=CHAT, relied_on=(*LEANS, "chat_message.py"), needs=ASKS)
+@assume("streaming/chat", source=CHAT, relied_on=(*LEANS, "chat_message.py"), needs=CHATTED)
 def _chat(plain: Plain) -> object:
     """A streamed chat begins with a chunk that has the role and the prompt's ids and no token,
     its deltas add up to the unstreamed answer, and ``[DONE]`` ends it."""
@@ -35,7 +36,7 @@ def _chat(plain: Plain) -> object:
     "streaming/usage",
     source=f"{COMPLETIONS}, {CHAT}",
     relied_on=("answer.py", "checks/test_usage.py", "checks/test_streaming.py"),
-    needs=COUNTS,
+    needs=(*COUNTS, "token-ids/chat"),
 )
 def _usage(plain: Plain) -> object:
     """Usage is told in a last chunk without choices if it is asked for, in every chunk if that

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from conformance import expect
-from conformance.assumptions.answers import CHAT, COMPLETIONS
-from conformance.assumptions.assumption import COUNTS, assume
-from conformance.assumptions.plain import SOME, Plain
+from conformance.assumptions.assumption import CHAT, COMPLETIONS, assume
+from conformance.assumptions.plain import FEW, SOME, Plain
 
 
 @assume(
     "token-ids/completions",
     source=COMPLETIONS,
     relied_on=("answer.py", "parity.py", "pair.py", "prompts.py", "checks/test_token_id_reuse.py"),
-    needs=COUNTS,
 )
 def _completions(plain: Plain) -> object:
     """A list of token ids is the prompt as it is, and with ``return_token_ids`` a choice has it
     as ``prompt_token_ids``, and what it says as ``token_ids``."""
-    choice = plain.cold.answer.raw["choices"][0]
-    expect.equal(choice["prompt_token_ids"], plain.cold.ids, "prompt_token_ids of the choice")
+    choice = plain.first.raw["choices"][0]
+    expect.equal(choice["prompt_token_ids"], plain.ids(FEW, "first"), "prompt_token_ids")
     _are_ids(choice["token_ids"])
     return choice["token_ids"]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from conformance.assumptions.assumption import Assumption, all_assumptions
 from conformance.assumptions.plain import Plain
@@ -67,11 +69,11 @@ def words(results: Sequence[AssumptionResult], version: str) -> str:
 
 def in_brief(results: Sequence[AssumptionResult], version: str) -> tuple[str, bool]:
     """What came of all in a line, and whether none was found not to hold."""
-    found = words(results, version)
-    untried = sum(result.held is None for result in results)
+    wrong = [result.id for result in broken(results)]
+    held, untried = (sum(r.held is state for r in results) for state in (True, None))
     rest = f", {untried} could not be tried" if untried else ""
-    held = sum(result.held is True for result in results)
-    return found or f"assumptions: {held} hold{rest} (vLLM {version})", not found
+    rest += f", {' and '.join(wrong)} {'do' if len(wrong) > 1 else 'does'} not" if wrong else ""
+    return f"assumptions: {held} hold{rest} (vLLM {version})", not wrong
 
 
 class _Trial:
@@ -118,5 +120,8 @@ class _Trial:
         self._failed[of.id] = problem
         if before:
             return None, f"it rests on {before}"
-        named = isinstance(problem, CheckFailed | SuiteError)
-        return False, str(problem) if named else f"{type(problem).__name__}: {problem}"
+        if isinstance(problem, CheckFailed | SuiteError):
+            return False, str(problem)
+        where = traceback.extract_tb(problem.__traceback__)[-1]
+        at = f"{Path(where.filename).name}:{where.lineno}"
+        return False, f"it is not as it is read: {type(problem).__name__}: {problem} ({at})"
