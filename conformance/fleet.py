@@ -55,7 +55,7 @@ class Fleet:
         self._pairs: list[Pair] = []
         self._clients: list[Client] = []
         self._deployment: Deployment | None = None
-        self._failures: dict[Key, list[SuiteError]] = {}
+        self._failures: dict[Key, list[Exception]] = {}
         self._was_up: set[Key] = set()
         # Hears of every reference before its first answer is used; what it raises ends the start.
         self.on_reference: Callable[[Client, Prompts, ReferenceKey], None] = lambda *_: None
@@ -161,7 +161,7 @@ class Fleet:
         except ServerStartError as problem:
             failures.append(problem)
             raise
-        except SuiteError as problem:  # all servers are up, and useless
+        except Exception as problem:  # all servers are up, and useless
             failures += [problem] * START_FAILURES_ENOUGH
             self._stop_deployment()
             self._drop_reference()

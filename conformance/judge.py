@@ -26,7 +26,11 @@ class Judgement:
 
 
 def judge(problem: BaseException | None, evidence: Evidence) -> Judgement:
-    """The verdict on a check that ended with ``problem``, or that returned."""
+    """The verdict on a check that ended with ``problem``, or that returned.
+
+    What a requirement says goes through ``expect``, which raises :class:`CheckFailed`; a bare
+    assertion that fails is about the suite itself, and says nothing of a connector.
+    """
     if problem is None:
         return Judgement(*decide(evidence))
     if isinstance(problem, ServerStartError):
@@ -34,8 +38,6 @@ def judge(problem: BaseException | None, evidence: Evidence) -> Judgement:
         return Judgement(verdict, str(problem), problem.excerpt or None)
     if isinstance(problem, CheckFailed):
         return Judgement(Verdict.FAIL, str(problem), problem.excerpt or None)
-    if isinstance(problem, AssertionError):
-        return Judgement(Verdict.FAIL, str(problem) or "an assertion without a message failed")
     if isinstance(problem, Refused):
         return Judgement(Verdict.UNSUPPORTED, str(problem))
     if isinstance(problem, NotHere):

@@ -74,15 +74,13 @@ def attempts(mutants: Iterable[str], overs: Iterable[str], *, sweep: bool) -> li
     return sorted([*_healthy(found), *found], key=_order)
 
 
-def run(found: list[Attempt], runtime: Runtime, say: Say, seed: int = 0) -> Iterator[Trial]:
+def run(found: list[Attempt], runtime: Runtime, say: Say, seed: int = 0) -> None:
     """Try them, in that order, and tell of each; the servers stay the caller's."""
     before: Attempt | None = None
     for attempt in found:
         if before and _are_broken(before, attempt):
             runtime.renew()
-        trial = _tried(attempt, runtime, seed)
-        say(trial)
-        yield trial
+        say(_tried(attempt, runtime, seed))
         before = attempt
 
 
