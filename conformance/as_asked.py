@@ -34,7 +34,9 @@ def must_hold(role: str, body: Body, pieces: Iterable[Json]) -> None:
     told = {**body, **(body.get("sampling_params") or {})}
     scores = told.get("logprobs") not in (None, False)
     for index, parts in _by_index(pieces).items():
-        if told.get("return_token_ids") and all(p.get("token_ids") is None for p in parts):
+        said = any(part.get("finish_reason") or _says_something(part) for part in parts)
+        known = any(part.get("token_ids") is not None for part in parts)
+        if told.get("return_token_ids") and said and not known:
             raise _dropped(role, "token ids", index)
         scored = any(part.get("logprobs") for part in parts)
         if scores and not scored and any(map(_says_something, parts)):

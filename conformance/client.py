@@ -24,6 +24,8 @@ from conformance.transport import tls
 __all__ = ["Body", "Client", "Endpoint", "Headers", "Rejected"]
 
 Headers = dict[str, str]
+# Tells the user agent of what is read over and over from that of what a check reads.
+COUNTING = " (counters)"
 
 
 @dataclass
@@ -64,7 +66,7 @@ class Client:
 
     def counters(self) -> Counters:
         """Every sample of ``/metrics`` now."""
-        return self.server.counters(self._headers())
+        return self.server.counters({"User-Agent": f"kv-conformance {self.check}{COUNTING}"})
 
     def ask(self, endpoint: Endpoint, body: Body, headers: Headers | None = None) -> Answer:
         """An unstreamed answer, of completions and chat through the ``openai`` client.

@@ -63,6 +63,10 @@ class ForeignTraffic(SuiteError):
     """Counters moved by more than our own requests: no delta can be believed."""
 
 
+class CountersWentBack(SuiteError):
+    """A server counts less than before: no delta can be believed."""
+
+
 class Unsettled(SuiteError):
     """A server never counted a request that was answered: no delta can be believed."""
 

@@ -14,7 +14,7 @@ from typing import Protocol
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from conformance.errors import ForeignTraffic, SuiteError, Unsettled
+from conformance.errors import CountersWentBack, ForeignTraffic, SuiteError, Unsettled
 from conformance.transport import tls
 
 Labels = frozenset[tuple[str, str]]
@@ -73,7 +73,7 @@ class Counters:
 
 @dataclass(frozen=True)
 class TokenSources:
-    """Where the prompt tokens of the requests between two readings came from, in tokens."""
+    """Where the prompt tokens of the requests between two readings came from."""
 
     local_compute: int
     local_cache_hit: int
@@ -117,7 +117,10 @@ def scrape(url: str, headers: dict[str, str] | None = None) -> Counters:
         answer.raise_for_status()
     except httpx.HTTPError as problem:
         raise SuiteError(f"{url}/metrics cannot be read: {problem}") from problem
-    return parse(answer.text)
+    try:
+        return parse(answer.text)
+    except ValueError as problem:
+        raise SuiteError(f"{url}/metrics is not in Prometheus' text format: {problem}") from problem
 
 
 @cache
@@ -166,18 +169,30 @@ class Meter:
     def delta(self, *moved: str) -> Counters:
         """The settled difference. ``moved``: samples that may come late and are waited for.
 
-        Raises :class:`ForeignTraffic` when more requests finished than were ours, and
-        :class:`Unsettled` when the counters never account for them.
+        Raises :class:`ForeignTraffic` when more requests finished than were ours,
+        :class:`CountersWentBack` when they are fewer than before, and :class:`Unsettled` when
+        the counters never account for them.
         """
         late = time.monotonic() + _limits()[1]
-        now = _accounted(self.source).minus(self.before)
+        now = self._now()
         while not all(now.total(m) > 0 for m in moved) and time.monotonic() < late:
             time.sleep(SETTLE_POLL_S)
-            now = _accounted(self.source).minus(self.before)
+            now = self._now()
         return now
 
+    def _now(self) -> Counters:
+        return _accounted(self.source, _finished(self.before)).minus(self.before)
 
-def _accounted(source: Metered) -> Counters:
+
+def _finished(counters: Counters) -> int:
+    """Requests ever finished, which vLLM tells from its start on; else :class:`SuiteError`."""
+    if not counters.has(FINISHED):
+        why = "was the server started with --disable-log-stats, or is that a gateway's page?"
+        raise SuiteError(f"/metrics has no {FINISHED}, so no counter can be believed: {why}")
+    return round(counters.total(FINISHED))
+
+
+def _accounted(source: Metered, before: int = 0) -> Counters:
     """A reading in which exactly the requests that were answered are counted.
 
     vLLM counts a request as finished after everything else about it, and in the event loop that
@@ -189,9 +204,15 @@ def _accounted(source: Metered) -> Counters:
     deadline = time.monotonic() + limit_s
     while True:
         now = source.counters()
-        finished = round(now.total(FINISHED))
+        finished = _finished(now)
         if finished == source.answered:
             return now
+        if finished < before:
+            source.uncertain = True
+            raise CountersWentBack(
+                f"{FINISHED} went from {before} back to {finished}: the server was started again, "
+                "or several share its URL, so no counter can be believed"
+            )
         if finished > source.answered:
             source.uncertain = True
             raise ForeignTraffic(
@@ -223,7 +244,7 @@ def _agree(source: Metered) -> None:
     steady, last = 0, -1
     while steady < STEADY_READINGS and time.monotonic() < deadline:
         now = source.counters()
-        finished = round(now.total(FINISHED))
+        finished = _finished(now)
         idle = now.total(RUNNING) == 0 and now.total(WAITING) == 0
         steady = steady + 1 if idle and finished == last else 0
         last = finished

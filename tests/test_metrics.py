@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conformance import metrics
-from conformance.errors import ForeignTraffic, SuiteError
+from conformance.errors import CountersWentBack, ForeignTraffic, SuiteError
 from conformance.metrics import BY_SOURCE, FINISHED, Counters, Meter, TokenSources, parse
 
 PAGE = """\
@@ -125,6 +125,26 @@ def test_a_meter_waits_until_the_request_is_counted() -> None:
     early, done = reading(5, 100), reading(6, 164)
     server.after(early, early, done, answered=6)
     assert TokenSources.of(meter.delta()).external == 64
+
+
+def test_counters_that_went_back_are_not_waited_for() -> None:
+    server = Scripted(reading(5, 100), answered=5)
+    meter = Meter.on(server)
+    server.after(reading(1, 64), answered=6)
+    with pytest.raises(CountersWentBack, match="went from 5 back to 1"):
+        meter.delta()
+    assert server.uncertain
+
+
+def test_a_page_without_counters_is_not_waited_for() -> None:
+    gateway = parse("gateway_requests_total 5\n")
+    with pytest.raises(SuiteError, match=f"/metrics has no {FINISHED}"):
+        Meter.on(Scripted(gateway, uncertain=True))
+    server = Scripted(reading(5, 100), answered=5)
+    meter = Meter.on(server)
+    server.after(gateway, answered=6)
+    with pytest.raises(SuiteError, match=f"/metrics has no {FINISHED}"):
+        meter.delta()
 
 
 def test_a_meter_does_not_start_before_earlier_requests_are_counted() -> None:

@@ -21,9 +21,14 @@ class Counters:
         self._transfers = transfers
         self._block = block
         self._lock = threading.Lock()
+        self.running = 0
+        self.reset()
+
+    def reset(self) -> None:
+        """All that counts begins at 0, as after a restart."""
         self._sources: Counter[str] = Counter()
         self._finished: Counter[str] = Counter()
-        self._moved = self._moves = self.running = self._looked_up = self._failed = 0
+        self._moved = self._moves = self._looked_up = self._failed = 0
         self._found = self._prompt = self._written = self._computed = self._requests = 0
 
     def begin(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from conformance.scripted import model, sampling, tenants, variants, warmth
+from conformance.scripted import gateway, model, sampling, tenants, variants, warmth
 from conformance.scripted.connectors import NoConnector, Params
 from conformance.scripted.faults import Faults
 from conformance.scripted.model import BLOCK, KV_LIMIT, Token
@@ -78,6 +78,10 @@ class Engine:
         handed = warmth.saved(cached, kv, faults)
         marked = {**params, "cache_salt": tenant.stored}
         returned = self.connector.save(request, known, handed, marked)
+        if "neighbours_params" in faults:
+            other = gateway.neighbour(known)
+            kv_of_other = model.extend_kv([], other)
+            returned = self.connector.save(f"{request}~other", other, kv_of_other, marked)
         self.connector.leaked += "keeps_kv" in faults
         choices = sampling.choices(kv[:-1], ids, body, faults)
         if "no_params_on_stop" in faults and choices[0].reason == "stop":

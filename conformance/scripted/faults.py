@@ -11,7 +11,13 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.scripted import chat_faults, scheduling_faults, told, variant_faults
+from conformance.scripted import (
+    chat_faults,
+    gateway_faults,
+    scheduling_faults,
+    told,
+    variant_faults,
+)
 
 KNOWN = {
     "recompute": "decode ignores what was handed over, and says so in its counters",
@@ -82,6 +88,7 @@ FIELDS = (
 )
 KNOWN |= {f"drop_{name}": f"{name} is ignored" for name in FIELDS}
 KNOWN |= told.KNOWN | chat_faults.KNOWN | scheduling_faults.KNOWN | variant_faults.KNOWN
+KNOWN |= gateway_faults.KNOWN
 ROLES = ("prefill", "decode", "reference")
 VARIABLE = "FAKE_VLLM_FAULT"
 ASSUMPTIONS = "assumptions/"

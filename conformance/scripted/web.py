@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from conformance.scripted import dialects, model, prompt, spoil, template, ways, wire
+from conformance.scripted import dialects, gateway, model, prompt, spoil, template, ways, wire
 from conformance.scripted.counters import Counters
 from conformance.scripted.engine import Engine, Finished
 from conformance.scripted.faults import Faults
@@ -32,6 +32,8 @@ WAYS: dict[str, Way] = {
 FIRST_TWO = tuple(WAYS)[:2]
 # So many tokens are answered at once; each one more takes a millisecond.
 AT_ONCE = 96
+# How the suite says that it reads the page for its counters (conformance/client.py).
+COUNTING = " (counters)"
 
 
 class FakeServer(wire.Server):
@@ -54,6 +56,7 @@ class FakeServer(wire.Server):
         self.names = [name, *engine.adapters]
         self.numbers = itertools.count(1)
         self.metrics = spoil.Metrics()
+        self.gateway = gateway.Gateway()
         self.lifecycle, self.pool, self.drafts = Lifecycle(engine), Pool(), Drafts()
         self.lock = threading.Lock()
 
@@ -121,6 +124,8 @@ class Handler(wire.Connection):
         text += server.drafts.text()
         text = "" if "no_stats" in server.faults else text
         running, faults = server.counters.running, server.faults.at(self.agent)
+        reader = self.agent.removesuffix(COUNTING)
+        text = server.gateway.page(text, reader, server.faults.at(reader))
         status, text = server.metrics.page(text, running, faults)
         self.reply(status, text.encode())
 
@@ -135,6 +140,9 @@ class Handler(wire.Connection):
         server = self.server
         if "wants_key" in faults:
             self.reply_json(401, {"error": "Unauthorized"})
+            return
+        if "web_page" in faults:
+            self.reply(200, b"<html>Who are you?</html>", "text/html")
             return
         if body.get("model") not in server.names:
             self.reply_json(404, {"error": {"message": f"no model {body.get('model')!r}"}})
@@ -162,11 +170,13 @@ class Handler(wire.Connection):
             parts = [replace(part, done=part.done.aborted()) for part in parts]
         told = self.headers.get("x-request-id")
         shown = f"{name.partition('-')[0]}-{told}" if told else name
-        head = {"id": shown, "created": int(time.time()), "model": server.name}
+        head = {"id": shown, "created": int(server.gateway.now(faults)), "model": server.name}
+        self.cut, self.over_s = "cut_off" in faults, gateway.dribble_s(faults)
         if body.get("stream"):
             self.stream(_events(way, way.pieces(head, parts), faults))
         else:
-            self.reply_json(200, spoil.answer(way.whole(head, parts), faults))
+            whole = spoil.answer(way.whole(head, parts), faults)
+            self.reply_json(200, gateway.answer(whole, faults))
         for part in parts:
             _count(server.counters, part.done, faults)
             server.drafts.count(len(part.done.tokens), faults)
@@ -174,6 +184,8 @@ class Handler(wire.Connection):
     def _die(self, number: int, prompts: list[list[int]], faults: Faults) -> None:
         if "die_on_request" in faults and number == faults.number("die_on_request"):
             die(f"request {number} was one too many")
+        if "dies" in faults:
+            die("the engine is dead")
         lengths = [len(ids) for ids in prompts]
         if "die_on_length" in faults and faults.number("die_on_length") in lengths:
             die(f"a prompt of {faults.number('die_on_length')} tokens was one too many")
@@ -192,14 +204,16 @@ class Handler(wire.Connection):
 
 
 def _events(way: Way, pieces: Iterator[dict[str, Any]], faults: Faults) -> Iterator[str]:
-    events = [json.dumps(spoil.answer(piece, faults, streamed=True)) for piece in pieces]
-    events += [] if way.ends_itself else ["[DONE]"]
-    yield from events[:-1] if "no_done" in faults else events
+    told = (gateway.answer(spoil.answer(p, faults, streamed=True), faults) for p in pieces)
+    events = [*map(json.dumps, told), *([] if way.ends_itself else ["[DONE]"])]
+    yield from gateway.events(events[:-1] if "no_done" in faults else events, faults)
 
 
 def _count(counters: Counters, done: Finished, faults: Faults) -> None:
     """After the answer, as vLLM may do it too."""
     time.sleep(faults.number("late") / 1000)
+    if "counters_reset" in faults:
+        counters.reset()
     if "never_settle" not in faults:
         counters.finish(done, faults)
     if "foreign" in faults:

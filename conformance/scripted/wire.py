@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import socket
 import socketserver
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from io import BufferedIOBase
 from typing import Any
 
@@ -35,6 +37,9 @@ class Connection(socketserver.StreamRequestHandler):
 
     disable_nagle_algorithm = True
     wbufsize = -1
+    # Of the next answer: whether it ends half way, and over how many seconds it comes.
+    cut = False
+    over_s = 0.0
 
     def handle(self) -> None:
         """Read requests and give each to :meth:`respond`."""
@@ -52,20 +57,29 @@ class Connection(socketserver.StreamRequestHandler):
     def reply(self, status: int, data: bytes, kind: str = "text/plain") -> None:
         """A whole answer."""
         self._head(status, kind, f"Content-Length: {len(data)}")
-        self.wfile.write(data)
-        self.wfile.flush()
+        half = len(data) // 2
+        self._out([data[:half], data[half:]])
 
     def reply_json(self, status: int, body: Any) -> None:
         """A whole answer as JSON."""
         self.reply(status, json.dumps(body).encode(), "application/json")
 
     def stream(self, events: Iterable[str]) -> None:
-        """Server-sent events, and the end of the connection."""
-        self._head(200, "text/event-stream", "Connection: close")
-        for event in events:
-            self.wfile.write(f"data: {event}\n\n".encode())
-        self.wfile.flush()
-        self.open = False
+        """Server-sent events."""
+        self._head(200, "text/event-stream", "Transfer-Encoding: chunked")
+        self._out([*(_chunk(f"data: {event}\n\n".encode()) for event in events), _chunk(b"")])
+
+    def _out(self, parts: Sequence[bytes]) -> None:
+        if self.cut:
+            parts, self.open = parts[: len(parts) // 2], False
+        with suppress(OSError):  # whoever asked has had enough
+            for part in parts:
+                self.wfile.write(part)
+                if self.over_s:
+                    self.wfile.flush()
+                    time.sleep(self.over_s / len(parts))
+            self.wfile.flush()
+        self.cut, self.over_s = False, 0.0
 
     def _head(self, status: int, kind: str, header: str) -> None:
         lines = (f"HTTP/1.1 {status} {_REASONS[status]}", f"Content-Type: {kind}", header, "", "")
@@ -80,6 +94,10 @@ def fetch(host: str, port: int, path: str) -> bytes | None:
         status = file.readline().split()[1]
         body = file.read(int(_headers(file).get("content-length", 0)))
     return body if status == b"200" else None
+
+
+def _chunk(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)
 
 
 def _headers(file: BufferedIOBase) -> dict[str, str]:
