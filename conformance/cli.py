@@ -107,8 +107,9 @@ AnswerLimit = Annotated[
 KeepGoing = Annotated[
     bool,
     typer.Option(
-        help="Also try the features of a connector that does not transfer, and those that its "
-        "profile declares unsupported."
+        help="Also try the features of a connector that does not transfer, those that its "
+        "profile declares unsupported, and all of them where vLLM does not do what the suite takes "
+        "for granted."
     ),
 ]
 

@@ -54,7 +54,8 @@ def add_options(parser: pytest.Parser) -> None:
     add(
         "--keep-going",
         action="store_true",
-        help="try features of a connector that does not transfer, or that are declared unsupported",
+        help="try features of a connector that does not transfer, or that are declared "
+        "unsupported, and whatever vLLM does not do that is taken for granted",
     )
     _add_running_pair(parser)
     add("--kv-options", default="", help="all options of a run as JSON, instead of single ones")

@@ -1,4 +1,5 @@
-"""Which runs cannot be believed: those whose suite took a faked transfer for a real one.
+"""Which runs cannot be believed: those whose suite took a faked transfer for a real one, and
+those that went on although the engine does not do what the suite takes for granted.
 
 A control that was not found out speaks against every pass of its own run, and against those of
 other runs by the same build of the suite on the same engine, for it is the suite that was blind.
@@ -27,6 +28,12 @@ def distrusts(reports: Sequence[Report]) -> tuple[str, ...]:
 
 
 def _against(report: Report, newest: _Seen) -> Iterator[str]:
+    for assumption in report.assumptions:
+        if assumption.held is False:
+            yield (
+                f"assumption {assumption.id} did not hold in run {report.run_id}, so no pass of it "
+                "can be believed"
+            )
     for control in report.controls:
         if control.caught is False:
             yield _missed(report, control)

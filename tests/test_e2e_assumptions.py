@@ -34,6 +34,7 @@ def runs(suite: Suite) -> dict[str, Running]:
     return {
         "broken": suite.start(*BOTH, *CHECKS, fault=DEAF, name="broken"),
         "spread": suite.start(*BOTH, *CHECKS, "-n", "2", fault=DEAF, name="spread"),
+        "healthy": suite.start(*BOTH, "--check", "length/B", "-n", "2", name="healthy"),
         "going": suite.start(*few, "--keep-going", fault=DEAF, name="going"),
     }
 
@@ -70,6 +71,14 @@ def test_forty_cells_say_it_in_a_few_lines(runs: dict[str, Running]) -> None:
     told = [line for line in ended.out.splitlines() if "/28 " in line]
     assert len(told) == 1, "the cells after it are counted, and not told one by one"
     assert "exit 3: harness error" in ended.out
+
+
+def test_every_worker_tries_them_and_the_report_has_them_once(runs: dict[str, Running]) -> None:
+    ended = runs["healthy"].wait()
+    assert ended.code == 0, ended.out + ended.err
+    assert assumptions(ended) == {known.id: True for known in all_assumptions()}
+    assert ended.out.count(f"assumptions: {len(all_assumptions())} hold (vLLM 0.32.0)") == 1
+    assert ended.report.timing.server_starts == 6, "a reference for each worker"
 
 
 def test_a_run_can_keep_going(runs: dict[str, Running]) -> None:

@@ -6,7 +6,7 @@ import pytest
 from test_matrix_samples import FEATURE, cell, column, control, one, report
 
 from conformance.report import Report
-from conformance.report_parts import Exemption, RegistryGate
+from conformance.report_parts import AssumptionResult, Exemption, RegistryGate
 from conformance.verdict import Verdict
 from matrix import trust_words
 from matrix.collect import collect
@@ -37,6 +37,18 @@ def test_no_pass_counts_in_a_run_that_did_not_find_out_its_control(missed: Verdi
 @pytest.mark.parametrize("seen", [Verdict.FAIL, Verdict.DEGRADED, Verdict.NOT_RUN])
 def test_a_control_that_was_found_out_or_not_tried_takes_nothing(seen: Verdict) -> None:
     assert verdict(one(cell(), controls=[control(seen)])) is Verdict.PASS
+
+
+@pytest.mark.parametrize(("held", "wanted"), [(False, Verdict.ERROR), (None, Verdict.PASS)])
+def test_no_pass_counts_on_an_engine_of_which_an_assumption_does_not_hold(
+    held: bool | None, wanted: Verdict
+) -> None:
+    found = AssumptionResult(id="counters/finished", says="It counts.", held=held)
+    run = one(cell()).model_copy(update={"assumptions": [found]})
+    assert verdict(run) is wanted
+    for page in pages(run):
+        told = "assumption counters/finished did not hold in run" in page
+        assert told is (held is False)
 
 
 def test_a_blind_suite_is_not_believed_in_its_other_runs_either() -> None:
