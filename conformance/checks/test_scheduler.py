@@ -48,6 +48,26 @@ def test_only_what_decode_lacks_comes_from_outside(case: Case) -> None:
     _prove_warm(case, ask, known)
 
 
+@check("scheduler/prefix/transferred", feature="scheduler")
+def test_what_a_transfer_left_behind_serves_other_prompts(case: Case) -> None:
+    """A block that came with another prompt's transfer is right for whoever begins alike.
+
+    Decode keeps transferred blocks in its own prefix cache. One that was put in the wrong place
+    does the prompt that brought it no harm, since attention does not care for the order of blocks;
+    the next prompt that begins with it is answered from another block.
+    """
+    known = case.block
+    ask = _completion(case, f"completion of which decode was brought {known}", _past_three(case))
+    must_cache_prefixes(case.pair.decode)
+
+    def bring(body: Body) -> None:
+        begun = body["prompt"][:known]
+        rest = case.ids(2 * case.block + 3, "another's", begun)
+        case.pair.both_legs(ask, completion([*begun, *rest], max_tokens=1))
+
+    _climb_warm(case, ask, Warmth(known, bring))
+
+
 @check(
     "scheduler/prefix/prefill",
     feature="scheduler",
@@ -199,6 +219,10 @@ def _prove_warm(case: Case, ask: Ask, known: int) -> None:
     def prepare(body: Body) -> None:
         case.pair.decode.ask("completions", completion(body["prompt"][:known], max_tokens=1))
 
+    _climb_warm(case, ask, Warmth(known, prepare))
+
+
+def _climb_warm(case: Case, ask: Ask, warmth: Warmth) -> None:
     proof = Proof(subject=ask.subject)
     case.evidence.proofs.append(proof)
-    climb_warm(case.pair, ask, Warmth(known, prepare), proof)
+    climb_warm(case.pair, ask, warmth, proof)

@@ -54,6 +54,23 @@ def test_one_token_past_a_block_with_a_known_prefix(case: Case) -> None:
     case.prove(Ask(f"prompt one token past a block, {shared} known", "completions", body))
 
 
+@check("shared-prefix/parted", feature="shared-prefix")
+def test_a_prompt_that_parts_from_a_known_one_at_a_block(case: Case) -> None:
+    """A prompt that begins with the block of another and goes on with its own gets its own KV.
+
+    P knows the other one, whose second block is a whole one too: a store that looks a prompt up by
+    less than all of it takes that for this one's.
+    """
+
+    def body(variant: int, whose: str = "own") -> dict[str, object]:
+        prefix = case.ids(case.block, "prefix", variant)
+        rest = case.ids(case.block + case.block // 2, whose, variant)
+        return completion([*prefix, *rest], max_tokens=12)
+
+    case.pair.prefill_leg("completions", body(PROVEN, "another's"))
+    case.prove(Ask(f"prompt that shares {case.block} tokens with a known one", "completions", body))
+
+
 def _ask(case: Case, shared: int, rests: tuple[int, int], arm: object) -> Ask:
     prefix = case.ids(shared, "prefix", arm)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from conformance.errors import UsageError
 from conformance.mutants import catalogue
 from conformance.mutants.fault import EVERYWHERE, Fault
-from conformance.mutants.switch import turn
+from conformance.mutants.switch import on, turn
 from conformance.mutants.trial import Over, Trial, Wanted
 from conformance.options import RunOptions
 from conformance.pair import Pair
@@ -101,7 +101,8 @@ def _tried(attempt: Attempt, runtime: Runtime, seed: int) -> Trial:
 
     def prepare(pairs: list[Pair]) -> None:
         for pair in pairs:
-            turn(pair.folders[FOLDER], name)
+            if on(pair.folders[FOLDER]) != name:  # else it keeps what it remembers
+                turn(pair.folders[FOLDER], name)
             # Prompts that no other mutant was asked: what is in a cache was not loaded.
             pair.prompts.seed = zlib.crc32(f"{seed} {name}".encode())
 

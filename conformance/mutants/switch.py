@@ -33,9 +33,7 @@ class Switch:
         return self._fault
 
     def _made(self) -> Fault:
-        with suppress(OSError):
-            return fault_named(self._file.read_text(encoding="utf-8").strip() or NONE)()
-        return Fault()
+        return fault_named(on(self._file.parent))()
 
     def _stamp(self) -> tuple[int, int] | None:
         with suppress(OSError):
@@ -50,6 +48,13 @@ _SWITCHES: dict[str, Switch] = {}
 def switch_at(folder: str) -> Switch:
     """The one of this process for a folder."""
     return _SWITCHES.setdefault(folder, Switch(folder))
+
+
+def on(folder: Path) -> str:
+    """The name of the fault that is on in a folder's servers."""
+    with suppress(OSError):
+        return (folder / FILE).read_text(encoding="utf-8").strip() or NONE
+    return NONE
 
 
 def turn(folder: Path, name: str) -> None:

@@ -14,7 +14,7 @@ CHUNK = 512
 class FirstChunkOnly(Fault):
     """Of a prompt that prefill computes in several steps, only the first step's KV arrives."""
 
-    red = ("length/T+B+7", "scheduler/chunks/T+B-1", "scheduler/chunks/2T+B+3")
+    red = ("length/T+B+7", "scheduler/chunks/2T+B+3")
     green = (*UNRELATED, "transfer/completion", "length/3B")
 
     def landed(self, kv: Landed) -> None:

@@ -11,7 +11,7 @@ class HashFirstBlock(Fault):
     """A store files KV under the first block of the prompt alone."""
 
     over = ("example",)
-    red = ("shared-prefix/cold/1 block", "shared-prefix/cold/2 blocks")
+    red = ("shared-prefix/parted",)
     green = (*UNRELATED, "transfer/completion", "length/2B")
 
     def key(self, parts: dict[str, Any]) -> dict[str, Any]:

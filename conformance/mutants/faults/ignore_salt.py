@@ -11,7 +11,7 @@ class IgnoreSalt(Fault):
     """A store files KV without the request's cache_salt."""
 
     over = ("example",)
-    red = ("isolation/salt/decode", "isolation/salt/prefill")
+    red = ("isolation/salt/decode",)
     green = (*UNRELATED, "transfer/completion", "shared-prefix/cold/1 block")
 
     def key(self, parts: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ class LoadZeros(Fault):
     red = (
         "transfer/completion",
         "transfer/chat",
-        "length/B",
+        "length/3B",
         "length/2B",
         "shared-prefix/cold/1 block",
     )

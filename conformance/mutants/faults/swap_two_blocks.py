@@ -15,7 +15,7 @@ class SwapTwoBlocks(Fault):
     their positions. Whoever finds one of the blocks in decode's prefix cache later gets the other.
     """
 
-    red = ("shared-prefix/cold/1 block", "shared-prefix/uneven/1 block")
+    red = ("scheduler/prefix/transferred",)
     green = (*UNRELATED, "length/B")
 
     def landed(self, kv: Landed) -> None:
