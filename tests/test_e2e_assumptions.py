@@ -95,7 +95,13 @@ def commands(suite: Suite, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     python = ("--server-python", str(suite.python), "--model", str(suite.model))
     with place(tmp_path_factory.mktemp("running")) as here:
         url = ("--url", here.server("reference", connector=""))
+        prefill, decode = here.pair()
+        deaf = here.server("reference", DEAF, connector="")
+        pair = ("--prefill-url", prefill, "--decode-url", decode, "--reference-url", deaf)
+        folder = suite.root / "pair"
+        kept = ("--connector", "nixl", "--check", "length/B", "--report", str(folder))
         running = {
+            "pair": suite.command("run", *pair, *kept, folder=folder),
             "holds": suite.command("assumptions", *python),
             "broken": suite.command("assumptions", *python, fault=DEAF),
             "attached": suite.command("assumptions", *url),
@@ -129,6 +135,14 @@ def test_a_server_that_runs_already_is_neither_paused_nor_emptied(
     assert ended.code == 0, ended.out + ended.err
     assert "- developer/pause\n    not tried: it pauses the server" in ended.out
     assert "starting" not in ended.out
+
+
+def test_on_a_pair_that_runs_already_its_reference_is_tried(commands: dict[str, Ended]) -> None:
+    ended = commands["pair"]
+    assert ended.code == 3
+    assert ended.cell("nixl", "length/B").message.startswith(NAMED)
+    spared = {id for id, held in assumptions(ended).items() if held is None}
+    assert spared == {"counters/idle", "counters/busy", "developer/reset", "developer/pause"}
 
 
 def test_no_server_is_no_verdict(suite: Suite) -> None:
