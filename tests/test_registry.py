@@ -173,7 +173,9 @@ def test_a_pattern_selects_checks_or_single_cells() -> None:
     nixl = {"connectors": ["nixl"], "real_model": "all"}
     lengths = next(found for found in CHECKS if found.feature == "prompt-length")
     assert ids(planned(checks=[lengths.id], **nixl)) == set(lengths.cell_ids(NIXL))
-    assert ids(planned(checks=["transfer/*"], **nixl)) == {"transfer/completion", "transfer/chat"}
+    assert ids(planned(checks=["transfer/*"], **nixl)) == {
+        *("transfer/completion", "transfer/chat", "transfer/nothing-held", "transfer/in-time")
+    }
     one = lengths.cell_ids(NIXL)[0]
     assert ids(planned(checks=[one, "transfer/chat"], **nixl)) == {one, "transfer/chat"}
 

@@ -1,24 +1,26 @@
-"""Right until a request has to be taken up again."""
+"""Right until decode has preempted a request."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from conformance.mutants.fault import Fault, Found
+from conformance.mutants.landed import Landed
 
 
 class WrongAfterPreemption(Fault):
-    """A request that was preempted gets its tokens counted as transferred, and nothing loaded."""
+    """Once a request that decode preempted is taken up again, KV that arrives is zeros."""
 
     red = ("scheduler/preemption/decode",)
     green = ("transfer/completion",)
 
-    def claims(self, request: Any, computed: int, found: Found) -> Found:
-        if not request.num_preemptions:
-            return found
-        return max(request.num_tokens - 1 - computed, 0), False
+    def __init__(self) -> None:
+        self._confused = False
 
-    def allocated(self, request: Any, tell: Callable[[], None]) -> None:
-        if not request.num_preemptions:
-            tell()
+    def claims(self, request: Any, computed: int, found: Found) -> Found:
+        self._confused = self._confused or request.num_preemptions > 0
+        return found
+
+    def landed(self, kv: Landed) -> None:
+        if self._confused:
+            kv.change(lambda rows: rows * 0)
