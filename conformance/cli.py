@@ -34,6 +34,7 @@ from conformance.options import RunOptions
 from conformance.probe_command import probe
 from conformance.registry import plan
 from conformance.report import Report, load
+from conformance.selftest_command import selftest
 from conformance.serving.engine import inspect
 from conformance.serving.ports import DEFAULT_RANGE
 
@@ -286,6 +287,7 @@ app.command()(contract)
 app.command()(certify)
 app.command()(init_profile)
 app.command()(probe)
+app.command()(selftest)
 app.add_typer(expectations_commands, name="expectations")
 
 

@@ -29,6 +29,8 @@ PROFILES = Path(__file__).parent / "profiles"
 FOLDER = "mutant"
 CONSTRUCTORS = "conformance.mutants.constructors"
 MODEL = "tiny-llama"
+# A mutant that hangs costs as much each time, and on its pair an answer takes a second or two.
+ANSWER_LIMIT_S = 40.0
 # Their checks are all tried, to know which of them nothing ever kills.
 SWEEPS = ("load-zeros", "recompute-silently")
 
@@ -91,6 +93,7 @@ def options_for(report: Path, server_python: list[str]) -> RunOptions:
         model=MODEL,
         real_model="none",
         keep_going=True,
+        answer_limit_s=ANSWER_LIMIT_S,
         report=report,
         server_python=server_python,
     )
