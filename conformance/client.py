@@ -83,7 +83,7 @@ class Client:
             raise self._rejected(request, problem.status_code, problem.body) from problem
         except (openai.APIConnectionError, httpx.TransportError) as problem:
             raise self._lost(request, problem) from problem
-        except ValueError as problem:
+        except (ValueError, AttributeError) as problem:  # the openai client gives text as it is
             raise self._garbled(problem) from problem
         return answer_in(found, self.server.role, endpoint, body)
 

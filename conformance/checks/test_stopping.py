@@ -21,7 +21,7 @@ LAST = 6  # the token whose text a stop string ends in
 
 def _ask(case: Case, what: str, body: Callable[[int], Body]) -> Ask:
     ask = Ask(f"completion that ends {what}", "completions", body)
-    return ask.streamed() if case.name.endswith(", streamed") else ask
+    return ask.streamed() if case.name.split(", ")[-1] == "streamed" else ask
 
 
 def _plain(case: Case, variant: int, attempt: int = 0) -> Body:

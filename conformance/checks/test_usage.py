@@ -5,6 +5,8 @@ Decode reported every transferred token as cached, so that all prompts looked li
 (vllm#28585); usage was missing where endpoints were new (vllm#42748).
 """
 
+from dataclasses import replace
+
 from conformance import expect
 from conformance.answer import Answer, Json, Transcript
 from conformance.case import Case
@@ -22,6 +24,8 @@ OPTIONS: dict[str, Json] = {
     "continuous": {"include_usage": True, "continuous_usage_stats": True},
     "not asked for": {},
 }
+# A variant of a request from which on none is used twice.
+UNUSED = 10
 COUNTED = ("prompt_tokens", "completion_tokens", "total_tokens")
 COMPUTED = "vllm:request_prefill_kv_computed_tokens_sum"
 
@@ -75,6 +79,7 @@ def test_cached_tokens_are_what_was_found(case: Case) -> None:
         raise NotHere("a router makes both legs, so what P answered is not seen")
     kind, mode = case.name.split(", ")
     ask = _ask(case, kind, mode)
+    case.prove(replace(ask, body=lambda variant: ask.body(variant + UNUSED)))
     for which in ("cold", "again"):
         exchange = case.pair.exchange(ask, ask.body(0))
         _cached_as_counted(case, exchange, which)
