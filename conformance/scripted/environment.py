@@ -14,11 +14,11 @@ SITE = HERE / "site"
 SUITE = HERE.parent
 
 
-def server_python(folder: Path, without: Sequence[str] = ()) -> Path:
+def server_python(folder: Path, without: Sequence[str] = (), python: str = "") -> Path:
     """An executable to be given as ``--server-python``; ``without`` some of the packages.
 
     It sees the standard library, the scripted environment and the suite's own code, whatever
-    else is installed here.
+    else is installed here. ``python``: the interpreter behind it, if not this one.
     """
     site = folder / "site"
     site.mkdir(parents=True)
@@ -29,7 +29,7 @@ def server_python(folder: Path, without: Sequence[str] = ()) -> Path:
     (site / SUITE.name).symlink_to(SUITE)
     script = folder / "python"
     path = f"{site}${{PYTHONPATH:+:$PYTHONPATH}}"
-    script.write_text(f'#!/bin/sh\nPYTHONPATH="{path}" exec "{sys.executable}" -S "$@"\n')
+    script.write_text(f'#!/bin/sh\nPYTHONPATH="{path}" exec "{python or sys.executable}" -S "$@"\n')
     script.chmod(0o755)
     return script
 

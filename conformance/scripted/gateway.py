@@ -12,7 +12,7 @@ from conformance.scripted.gateway_faults import DRIBBLES
 
 Json = Any
 _IDS = ("token_ids", "prompt_token_ids", "input_messages", "output_messages")
-_TEXTS = ("text", "content")
+_TEXTS = ("text", "content", "delta")
 # The series that a fault keeps as they were, or leaves out.
 _FROZEN = {
     "page_frozen": re.compile(r"^(# )?.*vllm:(?!cache_config)"),

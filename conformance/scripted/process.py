@@ -1,7 +1,7 @@
 """The suite's command line in a process of its own, as a person would start it in a shell.
 
 The process is forked, so that what is imported already need not be imported again: that takes
-longer than most of the runs here.
+longer than most of the runs here. A fault of the suite's own clock is in effect here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import openai.resources.completions
 from conformance import cli
 from conformance.profile_file import builtin_profiles
 from conformance.registry import all_checks
-from conformance.scripted import faults
+from conformance.scripted import clock, faults
 from conformance.transport import tls
 from matrix import html
 
@@ -66,5 +66,7 @@ def _be_the_suite(root: Path, arguments: tuple[str, ...], fault: str, out: Path,
     for number, file in ((1, out), (2, err)):
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
     sys.stdout, sys.stderr = os.fdopen(1, "w", buffering=1), os.fdopen(2, "w", buffering=1)
+    if "clock_jumps" in fault:
+        clock.let_jump()
     sys.argv = ["kv-conformance", *arguments]
     cli.main()

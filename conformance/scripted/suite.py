@@ -21,14 +21,18 @@ LIMIT_S = 400.0
 
 @dataclass
 class Suite:
-    """The command line in a folder of its own, in which everything it makes has to lie."""
+    """The command line in a folder of its own, in which everything it makes has to lie.
+
+    ``interpreter``: what the scripted servers run on, if not what runs this.
+    """
 
     root: Path
+    interpreter: str = ""
     python: Path = field(init=False)
     model: Path = field(init=False)
 
     def __post_init__(self) -> None:
-        self.python = server_python(self.root / "environment")
+        self.python = server_python(self.root / "environment", python=self.interpreter)
         self.model = model_folder(self.root / "model")
         (self.root / "tmp").mkdir()
 

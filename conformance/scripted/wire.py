@@ -14,6 +14,7 @@ from contextlib import suppress
 from io import BufferedIOBase
 from typing import Any
 
+PIECES = 8
 _REASONS = {
     200: "OK",
     400: "Bad Request",
@@ -57,8 +58,8 @@ class Connection(socketserver.StreamRequestHandler):
     def reply(self, status: int, data: bytes, kind: str = "text/plain") -> None:
         """A whole answer."""
         self._head(status, kind, f"Content-Length: {len(data)}")
-        half = len(data) // 2
-        self._out([data[:half], data[half:]])
+        size = len(data) // PIECES + 1
+        self._out([data[at : at + size] for at in range(0, len(data), size)])
 
     def reply_json(self, status: int, body: Any) -> None:
         """A whole answer as JSON."""
