@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from conformance.mutants.fault import UNRELATED, Fault
+from conformance.mutants.fault import Fault
 
 STEPS_LATE = 3
 
@@ -14,7 +14,7 @@ class FinishEarly(Fault):
 
     over = ("nixl",)
     red = ("transfer/completion", "length/2B")
-    green = UNRELATED
+    green = ("start/ready",)
 
     def __init__(self) -> None:
         self._waiting: list[tuple[int, Callable[[], None]]] = []
