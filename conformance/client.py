@@ -208,8 +208,10 @@ class Client:
             self.answered += answers
 
     def _rejected(self, request: str, status: int, body: Any) -> CheckFailed:
-        # A refused request is not counted as finished; one that failed inside the engine may be.
-        self.uncertain = self.uncertain or status >= 500
+        # A refused request is not counted as finished; one that failed inside the engine may be,
+        # whatever its status: HTTP 400, "Out of range float values are not JSON compliant" (0.32.0)
+        # answers a request that was computed, when a score in it is not a number.
+        self.uncertain = True
         if status >= 500 and self._dies():
             return self._death(request)
         return Rejected(status, body, f"the {self.server.role} server")
