@@ -64,7 +64,7 @@ class Runs:
         self.foreign = self._on(foreign, *nixl, *COMPLETION)
         deadly = here.pair("decode:die_on_length:16")
         self.deadly = self._on(deadly, *nixl, "--check", "length/B", "--check", "length/B+1")
-        quiet = ("--feature", "lifecycle", "--feature", "basic-transfer", "--level", "extended")
+        quiet = ("--feature", "lifecycle", "--level", "extended")
         self.spared = self._on(here.pair(), *nixl, *quiet)
         writer, reader = here.pair(connector="example")
         self.swapped = self._on((reader, writer), "--connector", "example", *COMPLETION)

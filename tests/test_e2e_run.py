@@ -134,7 +134,7 @@ def test_another_run_gives_the_same_cells(runs: dict[str, Running], healthy: End
     again = runs["again"].wait()
     assert again.code == 0
     seen = {(c.deployment, c.check): c for c in cells(healthy)}
-    assert len(cells(again)) == 6
+    assert len(cells(again)) == 8
     for cell in cells(again):
         before = seen[cell.deployment, cell.check]
         assert (cell.verdict, cell.evidence) == (before.verdict, before.evidence)
@@ -145,7 +145,7 @@ def test_two_workers_give_one_report_with_the_same_verdicts(
 ) -> None:
     spread = runs["spread"].wait()
     assert spread.code == 0, spread.out + spread.err
-    assert len(spread.verdicts()) == 4
+    assert len(spread.verdicts()) == 8
     assert spread.verdicts().items() <= healthy.verdicts().items()
     # Each worker has a reference of its own.
     assert spread.report.timing.server_starts == len(spread.report.servers) == 6

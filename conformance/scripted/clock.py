@@ -8,6 +8,8 @@ import time
 from itertools import count
 from typing import Any
 
+from pydantic import GetCoreSchemaHandler
+
 HOUR_S = 3600
 _jumps = count()
 _now, _now_ns = time.time, time.time_ns
@@ -36,6 +38,11 @@ class Jumping(library.datetime):
         """An hour off."""
         return library.datetime.now(tz) + library.timedelta(seconds=_off())
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        """Models that are made from now on take it for what it stands for."""
+        return handler.generate_schema(library.datetime)
+
 
 class JumpingDate(library.date):
     """A ``date`` whose ``today`` jumps, an hour before and after it would."""
@@ -44,6 +51,11 @@ class JumpingDate(library.date):
     def today(cls) -> Any:
         """The day that it is an hour from now, or was an hour ago."""
         return (library.datetime.now() + library.timedelta(seconds=_off())).date()
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        """As above."""
+        return handler.generate_schema(library.date)
 
 
 def _off() -> int:
