@@ -93,6 +93,14 @@ def test_a_run_without_a_report_says_what_it_said(
         run_harness_faults(["key-wanted"], print)
 
 
+def test_a_run_that_crashes_after_its_report_counts_for_nothing(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("matrix.render", lambda *_: 1 / 0)
+    with pytest.raises(SuiteError, match=r"(?s)did not end by itself: .*ZeroDivisionError"):
+        run_harness_faults(["key-wanted"], print)
+
+
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
 def test_whoever_stops_waiting_leaves_nothing_running(
     place: Path, monkeypatch: pytest.MonkeyPatch, interrupt: type[BaseException]

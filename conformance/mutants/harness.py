@@ -75,7 +75,7 @@ def _report(child: Child) -> Report:
         raise SuiteError(
             f"a run of the selftest left no report: {child.said(LAST_WORDS)}"
         ) from problem
-    if found.state != "finished":
+    if found.state != "finished" or child.crashed:
         raise SuiteError(f"a run of the selftest did not end by itself: {child.said(LAST_WORDS)}")
     return found
 

@@ -61,6 +61,11 @@ class Child:
             process.kill()
             process.join()
 
+    @property
+    def crashed(self) -> bool:
+        """Whether it ended in an error that nobody foresaw, be it after its report."""
+        return self._running is not None and "Traceback (most" in self._running.err.read_text()
+
     def said(self, most: int) -> str:
         """The last of its words."""
         running = self._running
