@@ -27,7 +27,7 @@ def show(cells: list[PlannedCell]) -> None:
         wanted = group[0].key.reference
         servers = "P D" if wanted == running else "P D reference"
         running = wanted
-        seconds = timings.start_s(deployment) + sum(map(timings.cell_s, group))
+        seconds = timings.run_s(group)
         checks = ", ".join(dict.fromkeys(cell.check.id for cell in group))
         table.add_row(deployment, servers, str(len(group)), checks, f"{seconds / 60:.1f}")
     out.print(table)

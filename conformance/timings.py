@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 from conformance.data import cache
@@ -13,6 +14,8 @@ from conformance.report import Cell, Report
 FIRST_START_S = 60.0
 FIRST_CELL_S = 3.0
 FIRST_REAL_CELL_S = 12.0
+# Of a deployment: seconds of starts after the first, for each of its cells.
+AGAIN = " | again"
 
 
 class Timings:
@@ -24,6 +27,7 @@ class Timings:
             found = json.loads(self._file.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             found = {}
+        self._tried: Counter[str] = Counter()
         self._known: dict[str, float] = (
             {name: value for name, value in found.items() if isinstance(value, int | float)}
             if isinstance(found, dict)
@@ -41,18 +45,32 @@ class Timings:
 
     def run_s(self, cells: list[PlannedCell]) -> float:
         """Expected seconds of a whole run."""
-        starts = sum(self.start_s(name) for name in {cell.deployment for cell in cells})
-        return starts + sum(self.cell_s(cell) for cell in cells)
+        names = {cell.deployment for cell in cells}
+        return sum(self.start_s(name) for name in names) + sum(map(self._with_crashes_s, cells))
+
+    def _with_crashes_s(self, cell: PlannedCell) -> float:
+        return self.cell_s(cell) + self._known.get(f"{cell.deployment}{AGAIN}", 0.0)
 
     def learn(self, cell: Cell) -> None:
         """Remember a finished cell."""
         self._known[f"{cell.deployment} | {cell.check}"] = cell.duration_s
+        self._tried[cell.deployment] += 1
 
     def learn_starts(self, report: Report) -> None:
-        """Remember how long deployments took to start."""
+        """Remember how long deployments took to start, and to start again after a crash.
+
+        Servers of one start have one time. Of a deployment that never came up, or was not needed
+        to come up, the time is that of its cells. Crashes belong to some of the cells, and are
+        spread over all.
+        """
+        times: dict[str, list[float]] = {name: [] for name in self._tried}
         for start in report.servers:
-            if start.startup_s:
-                self._known[start.deployment] = start.startup_s
+            known = times.setdefault(start.deployment, [])
+            if start.startup_s and start.startup_s not in known:
+                known.append(start.startup_s)
+        for name, found in times.items():
+            self._known[name] = found[0] if found else 0.0
+            self._known[f"{name}{AGAIN}"] = sum(found[1:]) / max(self._tried[name], 1)
 
     def save(self) -> None:
         """Write the file; a cache that cannot be written is only a worse guess next time."""

@@ -65,7 +65,24 @@ def test_starts_are_remembered_where_they_succeeded(file: Path) -> None:
     timings.learn_starts(report)
     timings.save()
     assert Timings(file).start_s("a") == 40
-    assert Timings(file).start_s("b") == module.FIRST_START_S
+    assert Timings(file).start_s("b") == 0, "its cells had to wait for it, and have the time"
+
+
+def test_a_deployment_that_its_cells_did_not_need_takes_no_time(file: Path) -> None:
+    timings = learned(file, FAST, 0.0)
+    timings.learn_starts(one(sample()))
+    assert timings.run_s([FAST]) == 0
+
+
+def test_starts_after_crashes_are_spread_over_the_cells(file: Path) -> None:
+    report = one(sample())
+    name = FAST.deployment
+    report.servers = [start(name, 40.0), start(name, 40.0), start(name, 30.0), start(name, 20.0)]
+    timings = learned(file, FAST, 2.0)
+    timings.learn(planned(FAST, OPTIONS).model_copy(update={"check": "b", "duration_s": 1.0}))
+    timings.learn_starts(report)
+    assert timings.start_s(name) == 40
+    assert timings.run_s([FAST]) == 40 + 2 + 50 / 2
 
 
 def test_a_run_is_the_sum_of_its_starts_and_cells(file: Path) -> None:
