@@ -13,7 +13,8 @@ VALUES = 1
 class FlipOneBit(Fault):
     """One bit is flipped in one layer: the highest of the exponent, of one value of one token.
 
-    Lower bits change less than the computation's own rounding does, and nobody could tell.
+    It makes a value below 2 huge, so the first token with such a one is taken. Lower bits change
+    less than the computation's own rounding does, and nobody could tell.
     """
 
     red = ("transfer/completion",)
@@ -24,7 +25,9 @@ class FlipOneBit(Fault):
 
         def flipped(rows: Any) -> Any:
             bits = rows.view(torch.int16 if rows.element_size() == 2 else torch.int32)
-            bits[0, 0, VALUES, 0] ^= 1 << (8 * rows.element_size() - 2)
+            highest = 1 << (8 * rows.element_size() - 2)
+            small = (bits[:, 0, VALUES, 0] & highest == 0).nonzero()
+            bits[int(small[0]) if len(small) else 0, 0, VALUES, 0] ^= highest
             return rows
 
         kv.change(flipped, next(iter(kv.layers)))
