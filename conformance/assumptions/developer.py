@@ -51,7 +51,7 @@ def _pause(plain: Plain) -> object:
         until_busy(plain.client)
         with paused(plain.client, "abort"):
             until_paused(plain.client)
-            answer: Answer = under_way.result()
+        answer: Answer = under_way.result()
     expect.equal(answer.finish_reason, "abort", "finish_reason of an aborted request")
     counted = round(meter.delta().total(FINISHED, finished_reason="abort"))
     expect.equal(counted, 1, "aborted requests that were counted")

@@ -44,11 +44,15 @@ class Lifecycle:
         """Whether nothing new is scheduled."""
         return not self._going_on.is_set()
 
-    def wait(self, faults: Faults) -> int:
-        """Until requests are scheduled; how many pauses have aborted others by then."""
+    @property
+    def aborts(self) -> int:
+        """How many pauses have aborted what was under way; later ones abort what begins now."""
+        return self._aborts
+
+    def wait(self, faults: Faults) -> None:
+        """Until requests are scheduled."""
         if "deaf_to_pause" not in faults:
             self._going_on.wait()
-        return self._aborts
 
     def command(self, path: str, faults: Faults) -> dict[str, Any]:
         """What a command answers."""

@@ -153,10 +153,11 @@ class Handler(wire.Connection):
         prompts = [prompt.prompt_of(way.chat, b, server.max_model_len, faults) for b in bodies]
         number = next(server.numbers)
         self._die(number, prompts, faults)
+        begun = server.lifecycle.aborts  # before anybody can see that a request is under way
         for _ in bodies if "never_settle" not in faults else ():
             server.counters.begin()
         time.sleep(faults.number("slow") / 1000)
-        begun = server.lifecycle.wait(faults)
+        server.lifecycle.wait(faults)
         if server.pool.enter(faults) and "preempted_wrong" in faults:
             faults = faults.with_one("wrong_kv")
         name = f"{'chatcmpl' if way.chat else 'cmpl'}-{os.getpid()}-{number}"
