@@ -15,4 +15,4 @@ class ClaimOneLess(Fault):
 
     def claims(self, request: Any, computed: int, found: Found) -> Found:
         tokens, later = found
-        return (tokens - 1 if tokens else tokens), later
+        return (tokens - 1 if tokens and tokens > 1 else tokens), later
