@@ -10,6 +10,7 @@ from conformance.client import Client
 from conformance.clock import RunClock
 from conformance.crashes import CrashLedger
 from conformance.deadline import ANSWER_LIMIT_S
+from conformance.developer import budget_of, dtype_of
 from conformance.direction import must_not_be_swapped
 from conformance.errors import EnvironmentProblem, NotHere, ServerStartError, SuiteError
 from conformance.handoffs import Place, handoff_named
@@ -121,13 +122,13 @@ class AttachedFleet:
                 host=urlsplit(url).hostname or "",
                 ports=self._attachment.handoff_ports,
             ),
-            "model": Model(model_name, model_name, "auto"),
+            "model": Model(model_name, model_name, dtype_of(self.decode)),
             "prefill": self.prefill,
             "decode": self.decode,
             "oracle": self.oracle,
             "prompts": self.prompts,
             "folders": {},
-            "token_budget": None,
+            "token_budget": budget_of(self.prefill),
         }
         if self._attachment.router_url is None:
             return Pair(**fields)  # type: ignore[arg-type]

@@ -16,6 +16,12 @@ from conformance.pair import Ask, Pair, completion
 from conformance.parity import compare
 
 VARIANT = 2
+# By chance two prompts have one answer, or answers within the tolerance: seen twice in 220 cells
+# under a schema, at 0.15 nat (vLLM 0.32.0). A decode that does not use what it is given never has
+# another.
+CHANCES = 3
+# Variants of an ask that nothing else uses; the first is the one that a check may prepare.
+VARIANTS = (VARIANT, *range(2001, 2000 + CHANCES))
 OUT_OF_REACH = "the store of a pair that was running already is not the suite's to touch"
 NO_DONOR = (
     "the connector joins the legs by their endpoint's request id, and this endpoint cannot be "
@@ -25,16 +31,24 @@ Figures = dict[str, object]
 
 
 def causality(pair: Pair, ask: Ask, promised: int) -> Step:
-    """Step 3, by the method that the profile names, on a prompt not used before."""
+    """Step 3, by the method that the profile names, on prompts not used before."""
     if promised == 0:
         return _step(Outcome.NOT_APPLICABLE, "no KV is promised at this length", {})
-    body = ask.body(VARIANT)
-    clean = pair.expected(ask.endpoint, body)
-    if clean.prompt_tokens < 2:
+    if pair.expected(ask.endpoint, ask.body(VARIANT)).prompt_tokens < 2:
         return _step(Outcome.NOT_APPLICABLE, "decode computes the only token itself", {})
     obstacle = _obstacle(pair)
     if obstacle is not None:
         return _step(Outcome.NOT_APPLICABLE, obstacle, {"excuse": True})
+    for tried, variant in enumerate(VARIANTS, 1):
+        step = _other_kv(pair, ask, ask.body(variant))
+        step.figures["prompts_tried"] = tried
+        if step.outcome is not Outcome.RECOMPUTED:
+            break
+    return step
+
+
+def _other_kv(pair: Pair, ask: Ask, body: Body) -> Step:
+    clean = pair.expected(ask.endpoint, body)
     if pair.damage is not None:
         return _damaged(pair, ask, body, clean)
     return _swapped(pair, ask, body, clean)

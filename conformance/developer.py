@@ -15,6 +15,7 @@ import httpx
 from conformance.client import Client
 from conformance.errors import CheckFailed, NotHere
 from conformance.metrics import RUNNING, USAGE, WAITING, Counters
+from conformance.parity import TOLERANCE
 
 MODES = ("keep", "wait", "abort")
 POLL_S = 0.02
@@ -123,6 +124,21 @@ def configured(client: Client, section: str, name: str) -> Any:
         return None
     config = _json(answer).get("vllm_config")
     return (config.get(section) or {}).get(name) if isinstance(config, dict) else None
+
+
+def dtype_of(client: Client) -> str:
+    """The dtype that a server runs its model in, as ``parity`` knows it; ``auto`` if it is untold.
+
+    ``/server_info`` writes it as torch does: ``torch.float32`` (0.32.0).
+    """
+    told = str(configured(client, "model_config", "dtype")).removeprefix("torch.")
+    return told if told in TOLERANCE else "auto"
+
+
+def budget_of(client: Client) -> int | None:
+    """Tokens that one scheduler step of a server may compute; ``None`` if it is untold."""
+    told = configured(client, "scheduler_config", "max_num_batched_tokens")
+    return int(told) if told else None
 
 
 def served_models(client: Client) -> list[str]:

@@ -92,9 +92,8 @@ def test_a_running_pair_is_proven_with_decode_as_its_oracle(runs: Runs) -> None:
     ended = runs.healthy.wait()
     assert ended.code == 0, ended.out + ended.err
     verdicts = ended.verdicts()
-    assert verdicts.pop("nixl/length/T+B+7") is Verdict.NOT_RUN
+    assert "nixl/length/T+B+7" in verdicts, "its token budget is what /server_info says"
     assert set(verdicts.values()) == {Verdict.PASS}
-    assert "token budget" in ended.cell("nixl", "length/T+B+7").message
     parity = step(ended, "nixl", "transfer/completion", Rung.PARITY)
     assert parity.figures["oracle"] == ALONE
     assert ALONE in parity.summary

@@ -64,7 +64,7 @@ def _budget(case: Case) -> int:
         return 0
     if case.pair.token_budget is None:
         raise NotHere(
-            "a server does not tell its token budget (--max-num-batched-tokens), and this pair was "
-            "running already"
+            "prefill does not tell its token budget (--max-num-batched-tokens): this pair was "
+            "running already, and has no /server_info (VLLM_SERVER_DEV_MODE=1)"
         )
     return case.pair.token_budget

@@ -13,7 +13,6 @@ from conformance import expect
 from conformance.case import Case
 from conformance.client import Body
 from conformance.crowd import must_differ, nobody_got_anothers
-from conformance.developer import configured
 from conformance.errors import NotHere
 from conformance.evidence import Proof
 from conformance.metrics import TokenSources
@@ -186,15 +185,12 @@ def test_everybody_in_a_crowd_gets_his_own_answer(case: Case) -> None:
 
 def budget_of(case: Case) -> int:
     """Tokens that one scheduler step of prefill may compute, as it says or was told."""
-    told = case.pair.token_budget or configured(
-        case.pair.prefill, "scheduler_config", "max_num_batched_tokens"
-    )
-    if told is None:
+    if case.pair.token_budget is None:
         raise NotHere(
             "prefill does not tell its token budget: this pair was running already, and has no "
             "/server_info (VLLM_SERVER_DEV_MODE=1)"
         )
-    return int(told)
+    return case.pair.token_budget
 
 
 def _past_three(case: Case) -> int:
