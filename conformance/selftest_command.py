@@ -46,6 +46,14 @@ def selftest(
             help="All scripted servers, and a few mutants of NixlConnector on one pair: minutes.",
         ),
     ] = False,
+    sweep: Annotated[
+        bool,
+        typer.Option(
+            "--sweep",
+            help="Also try all that an ordinary pair is asked on load-zeros and "
+            "recompute-silently, to see which checks nothing kills. Always so for all mutants.",
+        ),
+    ] = False,
     report: Annotated[
         Path, typer.Option(help="Folder for selftest.json, kill-matrix.md and the servers' logs.")
     ] = Path("reports/runs/selftest"),
@@ -85,7 +93,8 @@ def selftest(
     )
     began = time.monotonic()
     try:
-        suite.run(chosen, matrix, report, server_python or [sys.executable], typer.echo)
+        pythons = server_python or [sys.executable]
+        suite.run(chosen, matrix, report, pythons, typer.echo, sweep=sweep or matrix.whole)
         matrix.state = "finished"
     except KeyboardInterrupt:
         matrix.state = "interrupted"

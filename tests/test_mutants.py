@@ -13,6 +13,7 @@ from conformance.mutants.fault import EVERYWHERE, Fault
 from conformance.mutants.switch import Switch, turn
 from conformance.mutants.trial import Wanted
 from conformance.profile_file import load_profile
+from conformance.serving.deployment import PAIR
 
 # Kinds that a transfer can be wrong in; each has to be in the list.
 KINDS = (
@@ -95,8 +96,17 @@ def test_a_sweep_tries_the_core_on_some_mutants() -> None:
     all_of_them = real.attempts(["load-zeros"], ["nixl"], sweep=True)
     seen = [a for a in all_of_them if a.wanted is Wanted.SEEN]
     assert len(all_of_them) - len(few) == len(seen)
-    assert all(a.cell.level == "core" and a.mutant == "load-zeros" for a in seen)
-    assert len(seen) > 40
+    assert all(a.mutant == "load-zeros" and a.cell.check.shape == PAIR for a in seen)
+    assert {a.cell.level for a in seen} == {"core", "extended"}
+    assert len(seen) > 140
+
+
+@pytest.mark.parametrize(
+    ("name", "over"), [("load-zeros", "example"), ("recompute-silently", "nixl")]
+)
+def test_other_sweeps_are_of_the_core(name: str, over: str) -> None:
+    found = real.attempts([name], [over], sweep=True)
+    assert {a.cell.level for a in found if a.wanted is Wanted.SEEN} == {"core"}
 
 
 def test_a_fault_in_the_constructor_has_servers_of_its_own() -> None:

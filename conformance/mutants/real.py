@@ -22,7 +22,7 @@ from conformance.profile import Profile
 from conformance.profile_file import load_profile
 from conformance.registry import Check, PlannedCell, all_checks
 from conformance.runtime import Runtime
-from conformance.serving.deployment import Key
+from conformance.serving.deployment import PAIR, Key
 from conformance.trying import tried
 
 PROFILES = Path(__file__).parent / "profiles"
@@ -31,7 +31,8 @@ CONSTRUCTORS = "conformance.mutants.constructors"
 MODEL = "tiny-llama"
 # A mutant that hangs costs as much each time, and on its pair an answer takes a second or two.
 ANSWER_LIMIT_S = 40.0
-# Their checks are all tried, to know which of them nothing ever kills.
+# All of the core is tried on these, to know which checks nothing ever kills; on the first, over
+# NIXL, the extended cells of the ordinary pair too.
 SWEEPS = ("load-zeros", "recompute-silently")
 
 Say = Callable[[Trial], None]
@@ -60,8 +61,9 @@ class Attempt:
 def attempts(mutants: Iterable[str], overs: Iterable[str], *, sweep: bool) -> list[Attempt]:
     """All of them, in the order in which they cost the fewest starts.
 
-    ``sweep``: also try every core check on two mutants. Raises :class:`UsageError` for a name that
-    no mutant has, and for a fault that names a cell which does not exist.
+    ``sweep``: also try every core check on two mutants, and more on one of them. Raises
+    :class:`UsageError` for a name that no mutant has, and for a fault that names a cell which does
+    not exist.
     """
     found: list[Attempt] = []
     known = catalogue.names()
@@ -144,8 +146,14 @@ def _of_mutant(name: str, over: str, profile: Profile, *, sweep: bool) -> Iterat
     if not any(id in cells for id in fault.red):
         raise UsageError(f"{name} over {over}: none of the cells that have to see it exists")
     for id, cell in cells.items() if sweep else ():
-        if id not in named and cell.level == "core":
+        if id not in named and _is_swept(name, over, cell):
             yield Attempt(name, over, cell, Wanted.SEEN)  # type: ignore[arg-type]
+
+
+def _is_swept(name: str, over: str, cell: PlannedCell) -> bool:
+    if cell.check.shape != PAIR or cell.check.intrusive:
+        return False
+    return cell.level == "core" or (name, over) == (SWEEPS[0], "nixl")
 
 
 def _healthy(found: list[Attempt]) -> Iterator[Attempt]:

@@ -86,9 +86,18 @@ def begun(chosen: Chosen, *, suite: str, started: datetime, whole: bool) -> Kill
 
 
 def run(
-    chosen: Chosen, matrix: KillMatrix, folder: Path, server_python: list[str], echo: Echo
+    chosen: Chosen,
+    matrix: KillMatrix,
+    folder: Path,
+    server_python: list[str],
+    echo: Echo,
+    *,
+    sweep: bool,
 ) -> None:
-    """Try all of them; the matrix and its file grow with every trial."""
+    """Try all of them; the matrix and its file grow with every trial.
+
+    ``sweep``: as in :func:`conformance.mutants.real.attempts`.
+    """
 
     def say(trial: Trial) -> None:
         matrix.trials.append(trial)
@@ -99,7 +108,7 @@ def run(
         run_harness_faults(chosen.scripted, say)
     if not chosen.connectors:
         return
-    attempts = real.attempts(chosen.connectors, chosen.overs, sweep=matrix.whole)
+    attempts = real.attempts(chosen.connectors, chosen.overs, sweep=sweep)
     echo(f"{len(attempts)} trials on {len({a.key for a in attempts})} kinds of servers")
     with _runtime(folder, server_python) as runtime:
         engine = runtime.engine
