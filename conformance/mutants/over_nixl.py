@@ -10,57 +10,26 @@ from typing import Any
 
 from vllm.distributed.kv_transfer.kv_connector.v1.nixl import connector as shipped
 
-from conformance.mutants.fault import Fault, is_decode
+from conformance.mutants.faulty import Faulty
 from conformance.mutants.landed import Landed
-from conformance.mutants.switch import SETTING, switch_at
 
 
-class NixlConnector(shipped.NixlPullConnector):  # type: ignore[misc]
+class NixlConnector(Faulty, shipped.NixlPullConnector):  # type: ignore[misc]
     """Asks the fault at each place where one can sit."""
 
     def __init__(self, vllm_config: Any, role: Any, kv_cache_config: Any) -> None:
-        folder = vllm_config.kv_transfer_config.get_from_extra_config(SETTING, "")
-        self._switch = switch_at(str(folder))
         super().__init__(vllm_config, role, kv_cache_config)
-        self._decodes = is_decode(vllm_config)
-        self._caches: dict[str, Any] = {}
         # Requests on their way here, with the blocks that their KV goes to.
         self._coming: dict[str, list[int]] = {}
 
-    @property
-    def _fault(self) -> Fault:
-        return self._switch.fault
-
-    def register_kv_caches(self, kv_caches: dict[str, Any]) -> None:
-        super().register_kv_caches(kv_caches)
-        self._caches = kv_caches
-
-    def get_num_new_matched_tokens(self, request: Any, num_computed_tokens: int) -> Any:
-        found = super().get_num_new_matched_tokens(request, num_computed_tokens)
-        if not self._decodes:
-            return found
-        return self._fault.claims(request, num_computed_tokens, found)
-
-    def update_state_after_alloc(self, request: Any, blocks: Any, num_external_tokens: int) -> None:
-        def tell() -> None:
-            super(NixlConnector, self).update_state_after_alloc(
-                request, blocks, num_external_tokens
-            )
-
-        if self._decodes:
-            self._fault.allocated(request, tell)
-        else:
-            tell()
-
     def request_finished_all_groups(self, request: Any, block_ids: Any) -> Any:
-        answer = super().request_finished_all_groups(request, block_ids)
-        what = self._fault.freed if self._decodes else self._fault.handed
-        return what(request, answer)
+        return self._finish(request, super().request_finished_all_groups(request, block_ids))
 
     def start_load_kv(self, forward_context: Any, **kwargs: Any) -> None:
         metadata = self._connector_metadata
 
         def start() -> None:
+            # Maybe some steps later, when the metadata of this one are no longer bound.
             self.connector_worker.start_load_kv(metadata)
 
         coming = {
@@ -69,10 +38,7 @@ class NixlConnector(shipped.NixlPullConnector):  # type: ignore[misc]
             if meta.local_block_ids and meta.local_block_ids[0]
         }
         self._coming |= coming
-        if self._decodes:
-            self._fault.load(list(coming), start)
-        else:
-            start()
+        self._load(list(coming), start)
 
     def get_transfer_results(self, finished_req_ids: set[str]) -> Any:
         results = super().get_transfer_results(finished_req_ids)
