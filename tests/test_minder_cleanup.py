@@ -28,6 +28,15 @@ for name in sys.argv[1:]:
 print("ready", flush=True)
 time.sleep(60)
 """
+BUSY_MAPPER = f"""
+import os, threading
+def open_and_close():
+    while True:
+        for number in [os.open("/dev/null", os.O_RDONLY) for _ in range(30)]:
+            os.close(number)
+threading.Thread(target=open_and_close, daemon=True).start()
+{MAPPER}
+"""
 
 
 def family(server: Minded) -> list[psutil.Process]:
@@ -90,3 +99,13 @@ def test_shared_memory_goes_unless_another_process_uses_it(
             server.say(b"stop\n")
             server.end()
         assert [path.exists() for path in (own, common, foreign)] == [False, True, True]
+
+
+def test_files_that_a_server_opens_and_closes_hide_nothing_it_shares(
+    tmp_path: Path, shared_files: list[Path]
+) -> None:
+    with minded(tmp_path, BUSY_MAPPER, *shared_files) as server:
+        server.ready()
+        server.say(b"stop\n")
+        server.end()
+    assert [path.exists() for path in shared_files] == [False] * 3

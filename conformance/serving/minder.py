@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
@@ -171,16 +172,26 @@ def _parent(pid: int) -> int | None:
 
 def _shared_memory_of(pids: set[int]) -> set[str]:
     """Files under /dev/shm that the processes map or hold open."""
-    found: set[str] = set()
-    for pid in pids:
-        try:
-            maps = Path(f"/proc/{pid}/maps").read_text()
-            links = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
-        except OSError:
-            continue
-        names = [line.split(maxsplit=5)[-1] for line in maps.splitlines() if "/dev/shm/" in line]
-        found |= {name for name in names + links if name.startswith("/dev/shm/")}
-    return {name for name in found if not name.endswith("(deleted)")}
+    names = {name for pid in pids for name in (*_mapped(pid), *_open(pid))}
+    return {n for n in names if n.startswith("/dev/shm/") and not n.endswith("(deleted)")}
+
+
+def _mapped(pid: int) -> list[str]:
+    try:
+        lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    except OSError:
+        return []
+    return [line.split(maxsplit=5)[-1] for line in lines if "/dev/shm/" in line]
+
+
+def _open(pid: int) -> list[str]:
+    """A busy server closes files while they are listed: those are left out, and no others."""
+    found = []
+    with suppress(OSError):
+        for number in os.listdir(f"/proc/{pid}/fd"):
+            with suppress(OSError):
+                found.append(os.readlink(f"/proc/{pid}/fd/{number}"))
+    return found
 
 
 def _wait_until(done: object, limit_s: float) -> None:
