@@ -23,8 +23,14 @@ from conformance.registry import check
 from conformance.serving.deployment import Shape
 
 TEMPLATE = fixtures() / "templates" / "thinking.jinja"
-# Reads <think> and </think> where they are no special tokens, as in the fast model's tokenizer.
-THINKING = Shape("thinking", args=("--reasoning-parser", "olmo3", "--chat-template", str(TEMPLATE)))
+PARSER = fixtures() / "parsers" / "thinking.py"
+THINKING = Shape(
+    "thinking",
+    args=(
+        *("--reasoning-parser", "thinking", "--reasoning-parser-plugin", str(PARSER)),
+        *("--chat-template", str(TEMPLATE)),
+    ),
+)
 QUESTION = "What shall be done?"
 END = "</think>"
 BUDGET = 8
