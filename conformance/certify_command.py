@@ -12,6 +12,7 @@ import typer
 from conformance.certificate import Certificate
 from conformance.certificate_files import remove_old, write
 from conformance.certifying import certify_report
+from conformance.choice_options import AnswerLimit, ModelName, Ports, StartTimeout
 from conformance.deadline import ANSWER_LIMIT_S
 from conformance.errors import UsageError
 from conformance.options import RunOptions
@@ -42,22 +43,15 @@ def certify(
             f"{DEFAULT_FOLDER}/NAME."
         ),
     ] = None,
-    model: Annotated[
-        str | None, typer.Option(help="Model recipe, Hugging Face id or folder.")
-    ] = None,
+    model: ModelName = None,
     seed: Annotated[int, typer.Option(help="Prompts depend on it alone.")] = 0,
     server_python: Annotated[
         list[str] | None,
         typer.Option(help="Interpreter whose environment has vLLM, as for run; repeatable."),
     ] = None,
-    port_range: Annotated[str, typer.Option(help="Ports to lease from.")] = DEFAULT_RANGE,
-    start_timeout: Annotated[
-        float, typer.Option(help="Seconds for a deployment's servers to become ready.")
-    ] = 420.0,
-    answer_limit: Annotated[
-        float,
-        typer.Option(help="Seconds for an answer to be whole; longer is a hang, and a failure."),
-    ] = ANSWER_LIMIT_S,
+    port_range: Ports = DEFAULT_RANGE,
+    start_timeout: StartTimeout = 420.0,
+    answer_limit: AnswerLimit = ANSWER_LIMIT_S,
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast", "-x", help="End with the first cell that is red.")
     ] = False,
