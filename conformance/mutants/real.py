@@ -62,14 +62,9 @@ def attempts(mutants: Iterable[str], overs: Iterable[str], *, sweep: bool) -> li
     """All of them, in the order in which they cost the fewest starts.
 
     ``sweep``: also try every core check on two mutants, and more on one of them. Raises
-    :class:`UsageError` for a name that no mutant has, and for a fault that names a cell which does
-    not exist.
+    :class:`UsageError` for a fault that names a cell which does not exist.
     """
     found: list[Attempt] = []
-    known = catalogue.names()
-    for name in mutants:
-        if name not in known:
-            raise UsageError(f"--mutant {name!r} is unknown. Known: {', '.join(known)}")
     for over in (known for known in EVERYWHERE if known in overs):
         profile = load_profile(PROFILES / f"{over}.yaml")
         for name in mutants:
