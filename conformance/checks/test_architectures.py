@@ -107,7 +107,7 @@ def test_mamba_between_attention(case: Case) -> None:
 
     A state is that of a whole prompt: what decode has to compute itself cannot be taken back.
     """
-    _prove_over_blocks(case)
+    _prove_over_steps(case)
 
 
 @check(
@@ -142,7 +142,7 @@ def test_a_prefix_that_another_request_left(case: Case) -> None:
 )
 def test_delta_nets_between_attention(case: Case) -> None:
     """Gated delta nets between attention (Qwen3-Next) transfer state and KV, with parity."""
-    _prove_over_blocks(case)
+    _prove_over_steps(case)
 
 
 @check(
@@ -197,9 +197,16 @@ def test_an_encoder_of_its_own(case: Case) -> None:
 
 
 def _prove_over_blocks(case: Case) -> None:
-    """A rest beyond some blocks, one token beyond, and more than one scheduler step."""
+    """Some blocks and a rest: borders of blocks and of steps have rows of their own (length/*)."""
+    for length in (2 * case.block + 5, 3 * case.block + case.block // 2):
+        case.prove(_completion(case, length))
+
+
+def _prove_over_steps(case: Case) -> None:
+    """As above, and one token beyond blocks and a prompt of two steps, where a state goes on."""
+    _prove_over_blocks(case)
     beyond = (case.pair.token_budget or 4 * case.block) + case.block + 5
-    for length in (2 * case.block + 5, 2 * case.block + 1, beyond):
+    for length in (2 * case.block + 1, beyond):
         case.prove(_completion(case, length))
 
 

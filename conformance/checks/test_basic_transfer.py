@@ -72,9 +72,9 @@ def test_a_transfer_takes_less_than_ten_times_what_the_prompt_does(case: Case) -
     about, but a transfer that only ever loses time is none; under a second, what is measured is
     mostly the machine.
     """
-    length = 3 * case.block + 1
+    length = 3 * case.block + case.block // 2
     ask = Ask(
-        "completion of three blocks and a token",
+        "completion of three blocks and a half",
         "completions",
         lambda variant: completion(case.ids(length, variant), max_tokens=1),
     )

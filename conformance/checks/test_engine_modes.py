@@ -77,7 +77,7 @@ def test_quantised_kv(case: Case) -> None:
         kept = configured(client, "cache_config", "cache_dtype")
         case.saw(f"dtype of the KV cache on {client.server.role}", kept)
         expect.equal(kept, "fp8", f"cache_dtype of the {client.server.role} server")
-    for length in (2 * case.block + 5, 2 * case.block + 1):
+    for length in (2 * case.block + 5, 3 * case.block + case.block // 2):
         case.prove(_completion(case, length))
 
 
@@ -105,7 +105,7 @@ def _completion(case: Case, length: int) -> Ask:
 
 def _prove_with_drafts(case: Case) -> None:
     before = case.pair.decode.counters().total(DRAFTS)
-    for length in (2 * case.block + 5, 2 * case.block + 1):
+    for length in (2 * case.block + 5, 3 * case.block + case.block // 2):
         case.prove(_drafted(case, length))
     drafts = case.pair.decode.counters().total(DRAFTS) - before
     case.saw("tokens drafted on decode", drafts)
