@@ -18,6 +18,7 @@ from conformance.serving.engine import inspect
 NEED_A_FIND = (
     "asking_changes_nothing",
     "failed_load_is_reported",
+    "kv_of_a_prompt_in_two_steps_is_loaded_bit_for_bit",
     "load_touches_only_its_blocks",
     "match_count_leaves_the_last_token",
     "metadata_builder_leaves_scheduler_output_alone",

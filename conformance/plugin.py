@@ -91,7 +91,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             pytest.param(
                 cell,
                 id="-".join(filter(None, (cell.profile.name, cell.case))),
-                marks=pytest.mark.xdist_group(cell.deployment),
+                marks=_marks(metafunc.config, cell),
             )
             for cell in mine
         ],
@@ -111,6 +111,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     ours.sort(key=lambda item: order.get(id(_cell_of(item)), 0))
     spots = iter(ours)
     items[:] = [next(spots) if _cell_of(item) else item for item in items]
+
+
+def _marks(config: pytest.Config, cell: PlannedCell) -> list[pytest.MarkDecorator]:
+    """Those of a deployment's cells go to one worker; the suite has limits of its own, and a
+    configuration's timeout for ordinary tests would end servers that are starting."""
+    marks = [pytest.mark.xdist_group(cell.deployment)]
+    if config.pluginmanager.hasplugin("timeout"):
+        marks.append(pytest.mark.timeout(0))
+    return marks
 
 
 def _is_check(item: pytest.Item) -> bool:
