@@ -90,7 +90,7 @@ def test_a_batch_of_chats(case: Case) -> None:
     and drops them, so what needs them is recomputed. That is no fault of a connector, and no
     transfer either: the cell says unsupported once the answers are found right.
     """
-    texts = [case.text(2 * case.block, 0, number) for number in range(2)]
+    texts = _two_texts(case, 0)
     with _offered(BATCH):
         alone = [case.pair.expected("chat/completions", chat(text)) for text in texts]
         if case.cell.profile.handoff == "none" or _prefilled(case, texts).kv_transfer_params:
@@ -137,9 +137,14 @@ def _offered(endpoint: Endpoint) -> Iterator[None]:
 
 def _batch(case: Case) -> Ask:
     def body(variant: int) -> dict[str, Any]:
-        return conversations([case.text(2 * case.block, variant, n) for n in range(2)])
+        return conversations(_two_texts(case, variant))
 
     return Ask("batch of two chats", BATCH, body)
+
+
+def _two_texts(case: Case, variant: int) -> list[str]:
+    """Both fit into one step, as the prompts of a list do."""
+    return [case.text(case.block + case.block // 4, variant, number) for number in range(2)]
 
 
 def _prefilled(case: Case, texts: list[str]) -> Answer:
