@@ -20,6 +20,7 @@ from conformance.attachment import Attachment
 from conformance.client import Client
 from conformance.clock import RunClock
 from conformance.crashes import CRASHES, CrashLedger
+from conformance.deadline import START_LIMIT_S
 from conformance.options import RunOptions
 from conformance.prompts import Prompts
 from conformance.report_parts import AssumptionResult
@@ -52,7 +53,7 @@ def assumptions(
     ] = False,
     start_timeout: Annotated[
         float, typer.Option(help="Seconds for the server to become ready.")
-    ] = 420.0,
+    ] = START_LIMIT_S,
     api_key: ApiKey = None,
     header: Header = [],  # noqa: B006
 ) -> None:

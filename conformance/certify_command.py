@@ -13,7 +13,7 @@ from conformance.certificate import Certificate
 from conformance.certificate_files import remove_old, write
 from conformance.certifying import certify_report
 from conformance.choice_options import AnswerLimit, ModelName, Ports, StartTimeout
-from conformance.deadline import ANSWER_LIMIT_S
+from conformance.deadline import ANSWER_LIMIT_S, START_LIMIT_S
 from conformance.errors import UsageError
 from conformance.options import RunOptions
 from conformance.profile import Profile
@@ -50,7 +50,7 @@ def certify(
         typer.Option(help="Interpreter whose environment has vLLM, as for run; repeatable."),
     ] = None,
     port_range: Ports = DEFAULT_RANGE,
-    start_timeout: StartTimeout = 420.0,
+    start_timeout: StartTimeout = START_LIMIT_S,
     answer_limit: AnswerLimit = ANSWER_LIMIT_S,
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast", "-x", help="End with the first cell that is red.")

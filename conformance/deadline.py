@@ -15,6 +15,8 @@ import httpx
 
 # A healthy answer takes seconds even on two cores; longer is a hang.
 ANSWER_LIMIT_S = 120.0
+# For the servers of a deployment to be ready.
+START_LIMIT_S = 420.0
 _BEGAN = "kv_conformance_began"
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from conformance.attachment import Attachment
-from conformance.deadline import ANSWER_LIMIT_S
+from conformance.deadline import ANSWER_LIMIT_S, START_LIMIT_S
 from conformance.errors import UsageError
 from conformance.features import BY_ID
 from conformance.models import check_name
@@ -45,7 +45,7 @@ class RunOptions(BaseModel):
     server_pythons: dict[str, str] = Field(default_factory=dict)
     keep_going: bool = False
     port_range: str = DEFAULT_RANGE
-    start_timeout_s: float = 420.0
+    start_timeout_s: float = START_LIMIT_S
     answer_limit_s: float = Field(default=ANSWER_LIMIT_S, gt=0)
     attachment: Attachment | None = None
     expectations: Path | None = None

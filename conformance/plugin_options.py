@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.attachment import API_KEY_VARIABLE, Attachment
-from conformance.deadline import ANSWER_LIMIT_S
+from conformance.deadline import ANSWER_LIMIT_S, START_LIMIT_S
 from conformance.options import LEVELS, RunOptions
 from conformance.serving.ports import DEFAULT_RANGE
 
@@ -44,7 +44,9 @@ def add_options(parser: pytest.Parser) -> None:
         help="interpreter whose environment has vLLM, or CONNECTOR=interpreter (repeatable)",
     )
     add("--port-range", default=DEFAULT_RANGE, help=f"ports to lease (default {DEFAULT_RANGE})")
-    add("--start-timeout", type=float, default=420.0, help="seconds for servers to be ready")
+    add(
+        "--start-timeout", type=float, default=START_LIMIT_S, help="seconds for servers to be ready"
+    )
     add(
         "--answer-limit",
         type=float,

@@ -32,7 +32,7 @@ from conformance.choice_options import (
     ServerPython,
     StartTimeout,
 )
-from conformance.deadline import ANSWER_LIMIT_S
+from conformance.deadline import ANSWER_LIMIT_S, START_LIMIT_S
 from conformance.expectations_command import KnownFailures
 from conformance.options import RunOptions
 from conformance.registry import plan as planned
@@ -82,7 +82,7 @@ def run(
     ] = Path("reports/runs/latest"),
     server_python: ServerPython = [],  # noqa: B006
     port_range: Ports = DEFAULT_RANGE,
-    start_timeout: StartTimeout = 420.0,
+    start_timeout: StartTimeout = START_LIMIT_S,
     answer_limit: AnswerLimit = ANSWER_LIMIT_S,
     workers: Annotated[
         int, typer.Option("--workers", "-n", help="Deployments at once (pytest-xdist).")

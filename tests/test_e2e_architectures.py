@@ -13,7 +13,8 @@ from conformance.checks.test_engine_modes import IN_HOST_MEMORY
 from conformance.models import recipes
 from conformance.profile_file import PROFILE_FOLDER
 from conformance.registry import all_checks
-from conformance.scripted.suite import Running, Suite
+from conformance.scripted.faults import tied
+from conformance.scripted.suite import Running, Suite, asking
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(500)
@@ -52,14 +53,13 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
 def runs(suite: Suite) -> Iterator[dict[str, Running]]:
     """Every run of this file, started."""
     every = ("--connector", "nixl", "--feature", "architectures")
-    broken = [part for cell in BROKEN for part in ("--check", cell)]
-    faults = ";".join(f"{fault}@{cell}" for cell, (fault, _, _) in BROKEN.items())
+    broken = asking(BROKEN)
     few = ("--check", "architecture/*ssm*", "--check", "engine/fp8*", "--check", "*/encoder*")
     example = ("--connector", "example", *few)
     fp8 = ("--connector", "nixl", "--connector", "example", "--check", "engine/fp8-kv-cache")
     made = {
         "healthy": suite.start(*every, name="healthy"),
-        "broken": suite.start("--connector", "nixl", *broken, fault=faults, name="broken"),
+        "broken": suite.start("--connector", "nixl", *broken, fault=tied(BROKEN), name="broken"),
         "example": suite.start(*example, name="example"),
         "silent": suite.start(*example, fault="warns_not;dies_of_dtype", name="silent"),
         "without fp8": suite.start(*fp8, fault="no_fp8", name="without-fp8"),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from conformance.evidence import Outcome, Rung
+from conformance.scripted.faults import tied
 from conformance.scripted.suite import Ended, Running, Suite
 from conformance.verdict import Verdict
 
@@ -85,8 +86,7 @@ def runs(suite: Suite) -> dict[str, Running]:
 
 
 def _tied(check: str, faults: dict[str, tuple[str, str]]) -> str:
-    entries = [f"{fault}@{check}/{cell}" for cell, (fault, _) in faults.items()]
-    return ";".join([*entries, ""])
+    return tied({f"{check}/{cell}": fault for cell, fault in faults.items()})
 
 
 def _broken(ended: Ended, cell: str) -> set[Rung]:

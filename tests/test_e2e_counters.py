@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from conformance import metrics
-from conformance.scripted.suite import Running, Suite
+from conformance.scripted.suite import Running, Suite, asking
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(500)
@@ -15,10 +15,6 @@ pytestmark = pytest.mark.timeout(500)
 FAULTS = "decode:foreign@length/B,decode:never_settle@length/2B"
 LENGTHS = ("length/B", "length/B+1", "length/2B", "length/2B+1")
 LATE = ("transfer/completion", "shared-prefix/uneven/1 block")
-
-
-def checks(names: tuple[str, ...]) -> list[str]:
-    return [part for name in names for part in ("--check", name)]
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +27,10 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
 @pytest.fixture(scope="module")
 def runs(suite: Suite) -> dict[str, Running]:
     """Every run of this file, started."""
-    late = suite.start("--connector", "example", *checks(LATE), fault="late:40", name="late")
+    late = suite.start("--connector", "example", *asking(LATE), fault="late:40", name="late")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(metrics, "SETTLE_LIMIT_S", 1.5)
-        wrong = suite.start("--connector", "nixl", *checks(LENGTHS), fault=FAULTS, name="wrong")
+        wrong = suite.start("--connector", "nixl", *asking(LENGTHS), fault=FAULTS, name="wrong")
     return {"late": late, "wrong": wrong}
 
 

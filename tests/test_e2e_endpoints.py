@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from conformance.evidence import Outcome, Rung
+from conformance.scripted.faults import tied
 from conformance.scripted.suite import Ended, Suite
 from conformance.verdict import Verdict
 
@@ -53,14 +54,10 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
 def runs(suite: Suite) -> dict[str, Ended]:
     """A healthy run and two with faults, at the same time."""
     started = {
-        name: suite.start(*BOTH, fault=_tied(faults), name=name)
+        name: suite.start(*BOTH, fault=tied(faults), name=name)
         for name, faults in {"healthy": {}, "faults": FAULTS, "more": MORE}.items()
     }
     return {name: run.wait() for name, run in started.items()}
-
-
-def _tied(faults: dict[str, str]) -> str:
-    return ";".join([f"{fault}@{cell}" for cell, fault in faults.items()] + [""])
 
 
 def outcomes(ended: Ended, connector: str, cell: str) -> set[Rung]:

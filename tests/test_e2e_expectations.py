@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from conformance.report_parts import EntryState
-from conformance.scripted.suite import Ended, Running, Suite
+from conformance.scripted.suite import Ended, Running, Suite, asking
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(500)
@@ -19,7 +19,7 @@ FAULT = (
     "decode:miscount@length/B+1"
 )
 CHECKS = ("length/B", "length/2B", "length/3B", "length/B+1", "streaming/answer/chat")
-CHOSEN = ("--connector", "nixl", *(part for name in CHECKS for part in ("--check", name)))
+CHOSEN = ("--connector", "nixl", *asking(CHECKS))
 ENTRY = """\
   - connector: nixl
     check: {check}

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from conformance.evidence import Outcome, Rung
-from conformance.scripted.suite import Ended, Suite
+from conformance.scripted.faults import tied
+from conformance.scripted.suite import Ended, Suite, asking
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(500)
@@ -37,9 +38,8 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
 def kv(suite: Suite) -> Ended:
     """A run with all of them, and with checks that have none."""
     names = (*KV, "length/B+1", "length/2B+1")
-    chosen = [part for name in names for part in ("--check", name)]
-    fault = ",".join(f"{fault}@{check}" for check, fault in KV.items())
-    return suite.run(*BOTH, *chosen, "--keep-going", fault=fault, name="kv")
+    chosen = asking(names)
+    return suite.run(*BOTH, *chosen, "--keep-going", fault=tied(KV), name="kv")
 
 
 @pytest.mark.parametrize("connector", ["example", "nixl"])

@@ -17,7 +17,8 @@ from conformance.mutants.harness_children import Child, each_ended
 from conformance.mutants.trial import Trial
 from conformance.profile_file import builtin_profiles
 from conformance.registry import all_checks
-from conformance.scripted.suite import Suite, until
+from conformance.scripted.faults import tied
+from conformance.scripted.suite import Suite, asking, until
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(500)
@@ -169,10 +170,9 @@ def test_every_check_that_says_so_streams(tmp_path: Path) -> None:
         if cell.endswith(("/streamed", ", streamed")) and not cell.startswith(refused)
     ]
     assert len(streamed) > 30
-    chosen = [part for cell in streamed for part in ("--check", cell)]
-    fault = "".join(f"decode:no_done@{cell};" for cell in streamed)
+    fault = tied(dict.fromkeys(streamed, "decode:no_done"))
     suite = Suite(tmp_path)
-    ended = suite.run("--connector", "nixl", "--keep-going", *chosen, fault=fault)
+    ended = suite.run("--connector", "nixl", "--keep-going", *asking(streamed), fault=fault)
     column = ended.report.connector("nixl")
     assert column is not None
     unseen = {cell.check: cell.verdict for cell in column.cells if "[DONE]" not in cell.message}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conformance.report import load
-from conformance.scripted import faults
+from conformance.scripted.process import environment
 from conformance.scripted.suite import Suite
 from conformance.verdict import Verdict
 
@@ -34,10 +34,7 @@ def test_a_timeout_for_ordinary_tests_is_none_for_checks(tmp_path: Path) -> None
         ],
         env={
             **{name: value for name, value in os.environ.items() if "PYTEST" not in name},
-            "TMPDIR": str(suite.root / "tmp"),
-            "KV_CONFORMANCE_CACHE": str(suite.root / "cache"),
-            faults.VARIABLE: "slow:1000",
-            faults.STATE_VARIABLE: str(suite.root),
+            **environment(suite.root, "slow:1000"),
         },
         cwd=suite.root,
         capture_output=True,

@@ -12,7 +12,7 @@ from conformance.evidence import Outcome, Rung
 from conformance.options import RunOptions
 from conformance.registry import all_checks, plan
 from conformance.report import Cell
-from conformance.scripted.suite import Ended, Running, Suite
+from conformance.scripted.suite import Ended, Running, Suite, asking
 from conformance.serving.deployment import PAIR
 from conformance.verdict import Verdict
 
@@ -28,7 +28,7 @@ ELSEWHERE = (
 ORDINARY = tuple(
     found.id for found in all_checks() if found.shape == PAIR and found.feature not in ELSEWHERE
 )
-ALL = tuple(part for check in ORDINARY for part in ("--check", check))
+ALL = tuple(asking(ORDINARY))
 FEW = ("--feature", "basic-transfer")
 SOME = ("--feature", "basic-transfer", "--feature", "streaming")
 MEASURES_TIME = ("transfer/in-time",)

@@ -8,7 +8,8 @@ import pytest
 
 from conformance.evidence import Outcome, Rung
 from conformance.report import Cell
-from conformance.scripted.suite import Ended, Running, Suite
+from conformance.scripted.faults import tied
+from conformance.scripted.suite import Ended, Running, Suite, asking
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(400)
@@ -95,11 +96,10 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
 @pytest.fixture(scope="module")
 def runs(suite: Suite) -> Iterator[dict[str, Running]]:
     """A healthy run and two with faults, started."""
-    some = [part for name in MORE for part in ("--check", name)]
     started = {
         "healthy": suite.start(*BOTH, name="healthy"),
-        "faults": suite.start(*NIXL, fault=_tied(FAULTS), name="faults"),
-        "more": suite.start(*NIXL, *some, fault=_tied(MORE), name="more"),
+        "faults": suite.start(*NIXL, fault=tied(FAULTS), name="faults"),
+        "more": suite.start(*NIXL, *asking(MORE), fault=tied(MORE), name="more"),
     }
     yield started
     for run in started.values():
@@ -156,10 +156,6 @@ def test_a_clear_refusal_is_not_supported_and_no_failure(more: Ended) -> None:
         Verdict.UNSUPPORTED,
         MORE["sampling/best-of"][1],
     )
-
-
-def _tied(faults: dict[str, tuple[str, str]]) -> str:
-    return ";".join(f"{fault}@{name}" for name, (fault, _) in faults.items())
 
 
 def _is_seen(cell: Cell, message: str) -> None:

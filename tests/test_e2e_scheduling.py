@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from conformance.registry import all_checks
-from conformance.scripted.suite import Ended, Running, Suite
+from conformance.scripted.faults import tied
+from conformance.scripted.suite import Ended, Running, Suite, asking
 from conformance.serving.deployment import PAIR
 from conformance.verdict import Verdict
 
@@ -76,16 +77,14 @@ def runs(suite: Suite) -> Iterator[dict[str, Running]]:
     """Every run of this file, started."""
     both = ("--connector", "nixl", "--connector", "example")
     nixl = ("--connector", "nixl", "--keep-going")
-    ids = [part for found in ORDINARY for part in ("--check", found.id)]
-    own = [part for found in OWN for part in ("--check", found.id)]
-    broken = [part for cell in BROKEN for part in ("--check", cell)]
-    own_broken = [part for cell in BROKEN_IN_OWN_SHAPES for part in ("--check", cell)]
+    ids, own = asking(found.id for found in ORDINARY), asking(found.id for found in OWN)
+    broken, own_broken = asking(BROKEN), asking(BROKEN_IN_OWN_SHAPES)
     made = {
         "healthy": suite.start(*both, *ids, fault="salted_store", name="healthy"),
         "own": suite.start("--connector", "nixl", *own, name="own"),
-        "broken": suite.start(*nixl, *broken, fault=_faults(BROKEN), name="broken"),
+        "broken": suite.start(*nixl, *broken, fault=tied(BROKEN), name="broken"),
         "own broken": suite.start(
-            *nixl, *own_broken, fault=_faults(BROKEN_IN_OWN_SHAPES), name="own-broken"
+            *nixl, *own_broken, fault=tied(BROKEN_IN_OWN_SHAPES), name="own-broken"
         ),
         "store": suite.start(
             *("--connector", "example", "--check", "isolation/salt", "--check", "lifecycle/reset"),
@@ -106,10 +105,6 @@ def runs(suite: Suite) -> Iterator[dict[str, Running]]:
     yield made
     for running in made.values():
         running.wait()
-
-
-def _faults(broken: dict[str, tuple[str, Verdict, str]]) -> str:
-    return ";".join(f"{fault}@{cell}" for cell, (fault, _, _) in broken.items())
 
 
 def not_passed(ended: Ended) -> dict[str, str]:

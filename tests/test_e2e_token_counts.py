@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from conformance.scripted.suite import Ended, Suite
+from conformance.scripted.faults import tied
+from conformance.scripted.suite import Ended, Suite, asking
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(500)
@@ -69,19 +70,11 @@ def runs(suite: Suite) -> dict[str, Ended]:
     ended = {}
     for pair in ({"healthy": {}, "faults": FAULTS}, {"more": MORE, "last": LAST}):
         started = {
-            name: suite.start(*BOTH, *_checks(faults), fault=_tied(faults), name=name)
+            name: suite.start(*BOTH, *asking(faults), fault=tied(faults), name=name)
             for name, faults in pair.items()
         }
         ended |= {name: run.wait() for name, run in started.items()}
     return ended
-
-
-def _checks(faults: dict[str, tuple[str, str]]) -> list[str]:
-    return [part for cell in faults for part in ("--check", cell)]
-
-
-def _tied(faults: dict[str, tuple[str, str]]) -> str:
-    return ";".join([f"{fault}@{cell}" for cell, (fault, _) in faults.items()] + [""])
 
 
 @pytest.mark.parametrize("connector", CONNECTORS)

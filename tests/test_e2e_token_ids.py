@@ -8,7 +8,8 @@ import pytest
 
 from conformance.checks.test_token_id_reuse import INVALID
 from conformance.checks.test_token_id_reuse_chat import CONVERSATIONS
-from conformance.scripted.suite import Ended, Suite
+from conformance.scripted.faults import tied
+from conformance.scripted.suite import Ended, Suite, asking
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(500)
@@ -93,7 +94,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
 def runs(suite: Suite) -> dict[str, Ended]:
     """Two runs with faults, at the same time."""
     started = {
-        name: suite.start(*_chosen(faults), fault=_tied(faults), name=name)
+        name: suite.start(*_chosen(faults), fault=tied(faults), name=name)
         for name, faults in {"faults": FAULTS, "more": MORE}.items()
     }
     return {name: run.wait() for name, run in started.items()}
@@ -110,12 +111,7 @@ def test_each_other_fault_is_seen(runs: dict[str, Ended], name: str) -> None:
 
 
 def _chosen(faults: dict[str, tuple[str, str]]) -> list[str]:
-    checks = [part for name in faults for part in ("--check", name)]
-    return ["--connector", "nixl", "--keep-going", *checks]
-
-
-def _tied(faults: dict[str, tuple[str, str]]) -> str:
-    return ";".join(f"{fault}@{name}" for name, (fault, _) in faults.items())
+    return ["--connector", "nixl", "--keep-going", *asking(faults)]
 
 
 def _is_seen(run: Ended, name: str, message: str) -> None:

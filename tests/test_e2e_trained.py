@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from conformance.models import recipes
-from conformance.scripted.suite import Running, Suite
+from conformance.scripted.faults import tied
+from conformance.scripted.suite import Running, Suite, asking
 from conformance.verdict import Verdict
 
 pytestmark = pytest.mark.timeout(500)
@@ -33,12 +34,10 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
 @pytest.fixture(scope="module")
 def runs(suite: Suite) -> Iterator[dict[str, Running]]:
     """Both runs of this file, started."""
-    cells = [part for cell in BROKEN for part in ("--check", cell)]
-    chosen = ("--connector", "nixl", "--real-model", "all", "--keep-going", *cells)
-    faults = ";".join(f"{fault}@{cell}" for cell, (fault, _, _) in BROKEN.items())
+    chosen = ("--connector", "nixl", "--real-model", "all", "--keep-going", *asking(BROKEN))
     made = {
         "healthy": suite.start(*chosen, name="healthy"),
-        "broken": suite.start(*chosen, fault=faults, name="broken"),
+        "broken": suite.start(*chosen, fault=tied(BROKEN), name="broken"),
     }
     yield made
     for running in made.values():

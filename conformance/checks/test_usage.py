@@ -93,7 +93,7 @@ def test_counters_add_up(case: Case) -> None:
 
     Finished requests by reason, prompt tokens, generated tokens and prefix-cache hits: none
     lost, none twice. Together the prompts are below four blocks, so that in whatever order they
-    come none is computed in parts by a step of the fewest tokens that servers are started with.
+    come each is computed whole by one step: prompts that are not have rows of their own.
     """
     lengths = (2 * case.block + 3, case.block - 1, case.block // 2 + 1)
     bodies = [

@@ -16,6 +16,7 @@ from conformance.mutants.harness_faults import FAULTS
 from conformance.mutants.harness_runs import CANARY, HarnessRun, runs
 from conformance.mutants.trial import Trial, Wanted
 from conformance.report import Cell, Report, load
+from conformance.scripted.suite import asking
 from conformance.verdict import Verdict
 
 __all__ = ["FAULTS", "HarnessFault", "run_harness_faults"]
@@ -59,8 +60,7 @@ def _chosen(names: Collection[str]) -> list[HarnessFault]:
 def _words(run: HarnessRun) -> list[str]:
     """What is asked of the command line; every cell is tried, whatever another came to."""
     connectors = [part for name in run.connectors for part in ("--connector", name)]
-    checks = [part for check in run.tried for part in ("--check", check)]
-    return ["--keep-going", *run.options, *connectors, *checks]
+    return ["--keep-going", *run.options, *connectors, *asking(run.tried)]
 
 
 def _fault(run: HarnessRun) -> str:

@@ -8,6 +8,7 @@ by semicolons if there are any, for the names of some checks have commas.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -149,6 +150,15 @@ def parse(text: str, role: str) -> Faults:
         if scope == role:
             listed.append((parts[0], int(parts[1]) if len(parts) > 1 else 1, check))
     return Faults(tuple(listed))
+
+
+def tied(by_check: Mapping[str, str | tuple[Any, ...]]) -> str:
+    """What :func:`parse` reads of each check's fault: alone, or first of what is known of it.
+
+    With a semicolon even where there is one: names of checks have commas.
+    """
+    faults = {c: fault if isinstance(fault, str) else fault[0] for c, fault in by_check.items()}
+    return "".join(f"{fault}@{check};" for check, fault in faults.items())
 
 
 def count_start(role: str) -> int:

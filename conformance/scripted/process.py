@@ -47,21 +47,26 @@ def start(root: Path, arguments: tuple[str, ...], fault: str, out: Path, err: Pa
     return process
 
 
-def _be_the_suite(root: Path, arguments: tuple[str, ...], fault: str, out: Path, err: Path) -> None:
-    gc.freeze()  # nobody here is to look through what its parent holds
-    # A shell starts what runs in its background deaf to Ctrl-C, and so would be who started this.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.setsid()
-    os.chdir(root)
-    for name in [name for name in os.environ if name.startswith("PYTEST")]:
-        del os.environ[name]
-    os.environ |= {
+def environment(root: Path, fault: str) -> dict[str, str]:
+    """What says to a run that all it makes lies below ``root``, and to its servers their faults."""
+    return {
         "TMPDIR": str(root / "tmp"),
         "KV_CONFORMANCE_CACHE": str(root / "cache"),
         "COLUMNS": "200",
         faults.VARIABLE: fault,
         faults.STATE_VARIABLE: str(root),
     }
+
+
+def _be_the_suite(root: Path, arguments: tuple[str, ...], fault: str, out: Path, err: Path) -> None:
+    gc.freeze()  # nobody here is to look through what its parent holds
+    # A shell starts what runs in its background deaf to Ctrl-C, and so would be who started this.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.setsid()
+    os.chdir(root)
+    os.environ |= environment(root, fault)
+    for name in [name for name in os.environ if name.startswith("PYTEST")]:
+        del os.environ[name]
     tempfile.tempdir = None
     for number, file in ((1, out), (2, err)):
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)

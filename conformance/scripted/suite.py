@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
@@ -148,6 +148,11 @@ class Ended:
     def verdicts(self) -> dict[str, str]:
         """Every cell's verdict."""
         return {f"{c.name}/{x.check}": x.verdict for c in self.report.connectors for x in c.cells}
+
+
+def asking(checks: Iterable[str]) -> list[str]:
+    """The words by which these checks are chosen."""
+    return [part for check in checks for part in ("--check", check)]
 
 
 def until(holds: Callable[[], bool], limit_s: float = 20.0) -> bool:
