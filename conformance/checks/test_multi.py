@@ -4,9 +4,12 @@ Children save in parallel and the first with tokens loads, so a child that never
 cannot be loaded from, is hidden by the others until the day it is needed (vllm#40684).
 """
 
+from conformance import looked_up
 from conformance.case import Case
 from conformance.children import as_child, reachable
+from conformance.ladder import PROVEN
 from conformance.pair import Ask, completion
+from conformance.proof_of_many import prove_at_once
 from conformance.registry import check
 
 
@@ -36,10 +39,10 @@ def test_each_child_transfers_by_itself(case: Case) -> None:
 def test_a_prompt_that_all_children_hold_is_loaded_once(case: Case) -> None:
     """A prompt that every child has saved is loaded by one of them, and counted once."""
     length = 3 * case.block
-    case.prove(
-        Ask(
-            "completion that every child saves",
-            "completions",
-            lambda variant: completion(case.ids(length, variant), max_tokens=12),
-        )
+    ask = Ask(
+        "completion that every child saves",
+        "completions",
+        lambda variant: completion(case.ids(length, variant), max_tokens=12),
     )
+    exchange = prove_at_once(case, ask, [ask.body(PROVEN)])
+    looked_up.once(case, exchange.decode_delta)

@@ -7,7 +7,7 @@ Decode reported every transferred token as cached, so that all prompts looked li
 
 from dataclasses import replace
 
-from conformance import expect
+from conformance import expect, looked_up
 from conformance.answer import Answer, Json, Transcript
 from conformance.case import Case
 from conformance.errors import NotHere
@@ -108,7 +108,7 @@ def test_counters_add_up(case: Case) -> None:
     _grew(case, "prefill", exchange.prefill_delta, sum(lengths), ones, ones, prefilled)
     said = sum(len(answer.token_ids) for answer in decoded)
     _grew(case, "decode", exchange.decode_delta, sum(lengths), said, ones, decoded)
-    _hits_once(case, exchange.decode_delta)
+    looked_up.once(case, exchange.decode_delta)
 
 
 @check("usage/computed-tokens", feature="usage", level="extended")
@@ -229,15 +229,3 @@ def _grew(
         count = sum(answer.finish_reason == reason for answer in answers)
         finished = round(delta.total(FINISHED, finished_reason=reason))
         expect.equal(finished, count, f"requests on {side} that finished with {reason}")
-
-
-def _hits_once(case: Case, delta: Counters) -> None:
-    """Prompts are looked up in the connector once, less what decode's own cache held."""
-    sources = TokenSources.of(delta)
-    wanted = {
-        "vllm:external_prefix_cache_queries_total": sources.total - sources.local_cache_hit,
-        "vllm:external_prefix_cache_hits_total": sources.external,
-    }
-    found = {name: round(delta.total(name)) for name in wanted}
-    case.saw("tokens looked up in the connector and found", found)
-    expect.equal(found, wanted, "tokens looked up in the connector and found")

@@ -7,9 +7,10 @@ import json
 import mmap
 import os
 import time
+from typing import Any
 
-from conformance.scripted import lifecycle, tenants, thinking, variants
-from conformance.scripted.connectors import connector_for
+from conformance.scripted import lifecycle, tenants, thinking, together, variants
+from conformance.scripted.connectors import NoConnector, connector_for
 from conformance.scripted.counters import Counters
 from conformance.scripted.engine import Engine
 from conformance.scripted.faults import Faults, count_start, faults_of
@@ -18,6 +19,8 @@ from conformance.scripted.refusals import refuse
 from conformance.scripted.store import Store
 from conformance.scripted.web import FakeServer
 
+# Those with NIXL's counters.
+TRANSFERS = ("NixlConnector", "StoreConnector", together.NAME)
 _ROLES = {"kv_producer": "prefill", "kv_consumer": "decode"}
 
 
@@ -38,12 +41,9 @@ def main() -> None:
     if "spawn_children" in faults:
         _spawn_children()
     name = config.get("kv_connector")
-    counters = Counters(
-        options.served_model_name, transfers=name in ("NixlConnector", "StoreConnector")
-    )
-    stores = Store(writes=role == "prefill") if name == "StoreConnector" else None
+    counters = Counters(options.served_model_name, transfers=name in TRANSFERS)
     engine = Engine(
-        stores or connector_for(config, options.port), tenants.adapters(options.lora_modules)
+        _connector(config, role, options.port, faults), tenants.adapters(options.lora_modules)
     )
     server = FakeServer(options.port, options.served_model_name, engine, counters, faults)
     server.pool.small = options.num_gpu_blocks_override is not None
@@ -52,6 +52,15 @@ def main() -> None:
     server.drafts.on = options.speculative_config is not None
     info("api_server.py:500", f"Starting vLLM server on http://127.0.0.1:{options.port}")
     server.serve_forever()
+
+
+def _connector(config: dict[str, Any], role: str, port: int, faults: Faults) -> NoConnector:
+    name = config.get("kv_connector")
+    if name == "StoreConnector":
+        return Store(writes=role == "prefill")
+    if name == together.NAME:
+        return together.together(config, port, faults)
+    return connector_for(config, port)
 
 
 def _arguments() -> argparse.Namespace:
