@@ -25,6 +25,7 @@ NEED_A_FIND = (
     "metadata_builder_resets_its_state",
     "metadata_can_be_pickled",
     "promised_release_is_reported_exactly_once",
+    "resumed_request_has_its_kv_bit_for_bit",
     "saved_kv_is_loaded_bit_for_bit",
 )
 # Handoffs in which decode's params are those that prefill returned, or nothing.

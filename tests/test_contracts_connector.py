@@ -25,6 +25,7 @@ pytestmark = [
 
 BIT_FOR_BIT = "saved_kv_is_loaded_bit_for_bit"
 IN_TWO_STEPS = "kv_of_a_prompt_in_two_steps_is_loaded_bit_for_bit"
+RESUMED = "resumed_request_has_its_kv_bit_for_bit"
 FAULTS: Faults = {
     "ConnectorNegativeMatch": ["match_count_is_never_negative"],
     "ConnectorClaimsWholePrompt": ["match_count_leaves_the_last_token"],
@@ -35,11 +36,12 @@ FAULTS: Faults = {
     "ConnectorMutatesSchedulerOutput": ["metadata_builder_leaves_scheduler_output_alone"],
     "ConnectorStateNotReset": ["metadata_builder_resets_its_state"],
     "ConnectorMetadataCannotTravel": ["metadata_can_be_pickled"],
-    "ConnectorDropsALayer": [BIT_FOR_BIT, IN_TWO_STEPS],
-    "ConnectorShiftsByOneToken": [BIT_FOR_BIT, IN_TWO_STEPS],
+    "ConnectorDropsALayer": [BIT_FOR_BIT, IN_TWO_STEPS, RESUMED],
+    "ConnectorShiftsByOneToken": [BIT_FOR_BIT, IN_TWO_STEPS, RESUMED],
     "ConnectorSavesFirstStep": [IN_TWO_STEPS],
     "ConnectorWritesForeignBlocks": ["load_touches_only_its_blocks"],
     "ConnectorSwallowsLoadErrors": ["failed_load_is_reported"],
+    "ConnectorLoadsWhereItDid": [RESUMED],
     "ConnectorNeverReportsRelease": ["promised_release_is_reported_exactly_once"],
     "ConnectorShutdownOnlyOnce": ["shutdown_may_be_called_twice"],
 }

@@ -15,10 +15,11 @@ from conformance.contracts.construction import Construction
 from conformance.contracts.matching import Matching
 from conformance.contracts.metadata import Metadata
 from conformance.contracts.release import Release
+from conformance.contracts.resumption import Resumption
 from conformance.contracts.transfer import Transfer
 
 
-class ConnectorContract(Release, Transfer, Metadata, Matching, Construction):
+class ConnectorContract(Release, Resumption, Transfer, Metadata, Matching, Construction):
     """All clauses. Each is tried on a fresh prefill and decode instance in one process.
 
     The schedulers, configurations, KV caches and the order of hooks are vLLM's own; what is

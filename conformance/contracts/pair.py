@@ -59,16 +59,16 @@ class Pair:
         self.prefill.scheduler.add_request(self.prefill.request(name, beside))
         return self.save(length, params)
 
-    def ask(self, saved: Saved) -> Request:
+    def ask(self, saved: Saved, max_tokens: int = 1) -> Request:
         """D's request for a saved prompt, not yet given to its scheduler."""
         name = self._name("decode")
         if self.same_request_id:
             name = saved.name.rpartition("-")[0] + name[-9:]
-        return self.decode.request(name, saved.prompt, saved.params)
+        return self.decode.request(name, saved.prompt, saved.params, max_tokens)
 
-    def find(self, saved: Saved) -> Request:
+    def find(self, saved: Saved, max_tokens: int = 1) -> Request:
         """The same, once D's connector finds the prompt: a store may need a moment after P."""
-        request, connector = self.ask(saved), self.decode.scheduler.connector
+        request, connector = self.ask(saved, max_tokens), self.decode.scheduler.connector
         assert self.until(lambda: bool(connector.get_num_new_matched_tokens(request, 0)[0])), (
             f"prefill has saved a prompt of {len(saved.prompt)} tokens, but decode's connector "
             f"matched none of it in {self.patience_s} s"

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-import torch
 from vllm.v1.request import Request
 
-from conformance.contracts.attention import kv_of
-from conformance.contracts.memory import Memory
+from conformance.contracts.compared import told, wrong_positions
 from conformance.contracts.pair import Pair, Saved
 from conformance.contracts.places import Places
 from conformance.contracts.setting import LENGTH, Setting
@@ -69,14 +67,14 @@ def _must_load_right(pair: Pair, saved: Saved) -> None:
     assert not shared, f"the contract gave decode prefill's own block ids {sorted(shared)}"
     tokens = pair.decode.journal.external_tokens[request.request_id]
     assert tokens, "decode's scheduler was told of no token, so nothing was loaded"
-    wrong = _wrong_positions(pair.decode.worker.memory, saved, blocks, tokens)
-    assert not wrong, "; ".join(_told(layer, at, tokens) for layer, at in wrong.items())
+    wrong = wrong_positions(pair.decode.worker.memory, saved.prompt, blocks, tokens)
+    assert not wrong, told(wrong, tokens)
 
 
 def _judge_failed_load(pair: Pair, saved: Saved, request: Request) -> None:
     journal, name = pair.decode.journal, request.request_id
     blocks, tokens = journal.blocks[name], journal.external_tokens[name]
-    wrong = _wrong_positions(pair.decode.worker.memory, saved, blocks, tokens)
+    wrong = wrong_positions(pair.decode.worker.memory, saved.prompt, blocks, tokens)
     lost = {blocks[at // BLOCK_SIZE] for positions in wrong.values() for at in positions}
     if not lost and not journal.failed_blocks and name not in journal.failed_requests:
         pytest.skip("damage_store() did no damage: write one, or say in `cannot` why not")
@@ -85,20 +83,3 @@ def _judge_failed_load(pair: Pair, saved: Saved, request: Request) -> None:
         f"blocks {sorted(silent)} were not loaded, but reported were only "
         f"{sorted(journal.failed_blocks)}; the request ended as {request.status.name}"
     )
-
-
-def _wrong_positions(
-    memory: Memory, saved: Saved, blocks: list[int], tokens: int
-) -> dict[str, list[int]]:
-    """Per layer the positions whose KV is not exactly what prefill computed."""
-    found = {}
-    for number, layer in enumerate(memory.tensors):
-        same = memory.read(layer, blocks, tokens) == kv_of(saved.prompt, number)[:tokens]
-        at = torch.nonzero(~same.flatten(1).all(1)).flatten().tolist()
-        if at:
-            found[layer] = at
-    return found
-
-
-def _told(layer: str, at: list[int], tokens: int) -> str:
-    return f"{layer}: {len(at)} of {tokens} tokens differ, the first at position {at[0]}"

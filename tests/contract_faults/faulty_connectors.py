@@ -22,6 +22,7 @@ CONNECTORS = (
     "ConnectorSavesFirstStep",
     "ConnectorWritesForeignBlocks",
     "ConnectorSwallowsLoadErrors",
+    "ConnectorLoadsWhereItDid",
     "ConnectorNeverReportsRelease",
     "ConnectorShutdownOnlyOnce",
 )
