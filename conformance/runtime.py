@@ -165,8 +165,15 @@ class Runtime:
         return None
 
     def log_excerpt(self) -> str:
-        """What both servers logged since the cell began, without the noise of polling."""
-        parts = []
+        """What both servers logged since the cell began, without the noise of polling.
+
+        Before it what went wrong when they started, where they were ready nevertheless.
+        """
+        parts = [
+            f"--- {server.role}, before it was ready\n{server.survived}"
+            for server in self._marks
+            if server.survived
+        ]
         for server, mark in self._marks.items():
             lines = [
                 line

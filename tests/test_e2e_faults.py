@@ -121,3 +121,12 @@ def outcomes(ended: Ended, connector: str, check: str) -> dict[Rung, Outcome]:
     """What each step of the one proof showed."""
     (proof,) = ended.cell(connector, check).evidence.proofs
     return {step.name: step.outcome for step in proof.steps}
+
+
+def test_what_a_connector_said_before_it_was_done_without_is_told(suite: Suite) -> None:
+    ended = suite.run("--connector", "example", *asking(KV), fault="decode:gives_up", name="up")
+    cell = ended.cell("example", "transfer/completion")
+    assert cell.verdict is Verdict.DEGRADED
+    said = "--- decode, before it was ready\nRuntimeError: no connector for this device"
+    assert said in (cell.log_excerpt or "")
+    assert "prefill, before it was ready" not in (cell.log_excerpt or "")

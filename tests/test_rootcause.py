@@ -13,6 +13,7 @@ from conformance.serving.rootcause import (
     EXCERPT_LINES,
     RootCause,
     find_root_cause,
+    survived,
     tail,
     without_install_paths,
 )
@@ -230,3 +231,22 @@ def test_a_field_may_be_named_before_the_reason(tmp_path: Path) -> None:
 def test_an_invalid_configuration_without_a_reason_stays_as_it_is(tmp_path: Path) -> None:
     said = "x.ValidationError: 1 validation error for M"
     assert cause_of(tmp_path, f"{said}\nsomething else\n").line == said
+
+
+LAMENT = """\
+\x1b[31;20m[2026-11-30 21:30:12,093] LMCache ERROR:\x1b[0m Failed to initialize: Traceback
+Traceback (most recent call last):
+  File "/opt/lib/python3.11/site-packages/lmcache/v1/manager.py", line 92, in _init_components
+    raise RuntimeError(f"No supported {device} connector found.")
+RuntimeError: No supported cpu connector found.
+. System will operate in degraded mode (recompute). \x1b[3m(manager.py:107:lmcache)\x1b[0m
+"""
+
+
+def test_an_exception_that_a_server_survived_is_found() -> None:
+    assert survived(HEAD + LAMENT) == "RuntimeError: No supported cpu connector found."
+
+
+def test_a_start_without_an_exception_has_none() -> None:
+    # A warning may name an exception's class.
+    assert survived(HEAD) == ""

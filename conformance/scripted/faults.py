@@ -79,6 +79,7 @@ KNOWN = {
     "computed_less_cached": "what P had cached is all that D does not count as computed",
     "counts_refused": "a refused request's prompt is counted",
     "idle_child": "the last of MultiConnector's children saves nothing",
+    "gives_up": "the connector fails to start, says so, and the server goes on without it",
     "registers_more": "the engine registers a connector that nobody knows",
     "spawn_children": "a grandchild in its own session, and a mapped file in /dev/shm",
 }

@@ -48,6 +48,18 @@ def die(message: str, kind: str = "RuntimeError") -> None:
     os._exit(1)
 
 
+def lament(message: str) -> None:
+    """What a connector says that fails to start and is done without, as LMCache's is."""
+    for line in (
+        "Failed to initialize components: Traceback (most recent call last):",
+        '  File "/opt/connector/manager.py", line 96, in start',
+        f'    raise RuntimeError("{message}")',
+        f"RuntimeError: {message}",
+        ". System will operate in degraded mode (recompute).",
+    ):
+        say(line)
+
+
 def refuse_port(port: int) -> None:
     """What a server says whose port was taken while it started."""
     for line in (

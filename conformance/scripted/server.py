@@ -14,7 +14,7 @@ from conformance.scripted.connectors import NoConnector, connector_for
 from conformance.scripted.counters import Counters
 from conformance.scripted.engine import Engine
 from conformance.scripted.faults import Faults, count_start, faults_of
-from conformance.scripted.log import die, info, refuse_port
+from conformance.scripted.log import die, info, lament, refuse_port
 from conformance.scripted.refusals import refuse
 from conformance.scripted.store import Store
 from conformance.scripted.web import FakeServer
@@ -55,6 +55,9 @@ def main() -> None:
 
 
 def _connector(config: dict[str, Any], role: str, port: int, faults: Faults) -> NoConnector:
+    if "gives_up" in faults:
+        lament("no connector for this device")
+        return NoConnector()
     name = config.get("kv_connector")
     if name == "StoreConnector":
         return Store(writes=role == "prefill")

@@ -83,6 +83,7 @@ class AttachedServer:
     url: str
     block_size: int
     headers: dict[str, str] = field(default_factory=dict)
+    survived: str = ""
     alive: bool = True
 
     def healthy(self) -> bool:

@@ -93,6 +93,17 @@ def foretold(log: Path) -> str | None:
     return next((line for line in lines if _FORETOLD.search(line)), None)
 
 
+def survived(start: str) -> str:
+    """An exception in what a server logged until it was ready all the same; empty without one.
+
+    A connector may swallow it and go on without itself: LMCache calls that "degraded mode", and
+    the server is healthy (lmcache 0.5.6, ``v1/manager.py``).
+    """
+    lines = [_PREFIX.sub("", raw) for raw in without_install_paths(start).splitlines()]
+    at = _first_exception(lines)
+    return "" if at is None else lines[at].strip()
+
+
 def without_install_paths(text: str) -> str:
     """The text with paths of installed files cut to what is the same on every machine."""
     return _INSTALL_PATH.sub("", text)

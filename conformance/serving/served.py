@@ -14,6 +14,7 @@ class Served(Protocol):
     """A running vLLM server: one of ours, or one that somebody else started.
 
     ``headers``: sent with every request, such as an API key. ``block_size``: tokens per block.
+    ``survived``: an exception that it logged before it was ready, or nothing.
     """
 
     role: ServerRole
@@ -21,6 +22,7 @@ class Served(Protocol):
     url: str
     block_size: int
     headers: dict[str, str]
+    survived: str
 
     @property
     def alive(self) -> bool:

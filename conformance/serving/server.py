@@ -11,6 +11,7 @@ from conformance.errors import ServerStartError
 from conformance.metrics import Counters, scrape
 from conformance.serving.ports import Lease, is_open
 from conformance.serving.process import Process, ProcessPlan
+from conformance.serving.rootcause import survived
 from conformance.serving.served import ServerRole
 from conformance.transport import tls
 
@@ -40,6 +41,7 @@ class Server(Process):
         self.url = f"http://127.0.0.1:{self.port.port}"
         self.block_size = 0
         self.headers: dict[str, str] = {}
+        self.survived = ""
 
     def stop(self) -> None:
         """Stop the server and all it started, and give its port back."""
@@ -80,6 +82,7 @@ def wait_ready(servers: list[Server], limit_s: float) -> None:
                 raise _died_at_start(server)
             if _ready(server):
                 server.block_size = server.counters().block_size()
+                server.survived = survived(server.log_since(0))
                 waiting.remove(server)
         if waiting and time.monotonic() > deadline:
             raise _too_slow(waiting, limit_s)
