@@ -14,6 +14,8 @@ from conformance.proof_of_many import climb_many
 from conformance.registry import check
 
 ROUNDS = 2
+# Variants of a request that go at once.
+BODIES = (10, 11)
 
 
 @check("shared-prefix/cold", feature="shared-prefix", cases=("1 block", "2 blocks", "3 blocks"))
@@ -26,15 +28,20 @@ def test_two_at_once_get_their_own_answers(case: Case) -> None:
 
 @check("shared-prefix/uneven", feature="shared-prefix", cases=("1 block", "2 blocks"))
 def test_uneven_lengths_get_their_own_answers(case: Case) -> None:
-    """As above when P has already prefilled the prefix, and one prompt ends a token past a block.
+    """As above when each prompt ends a token past a block, and P knows all blocks but its last.
 
-    The first prompt's decode leg goes elsewhere, as with several decode instances, so that D's
-    own prefix cache does not hide what the connector does (vllm#53495, vllm#40684).
+    P's prompts before are decoded elsewhere, as with several decode instances, so that D's own
+    prefix cache does not hide what the connector does (vllm#53495, vllm#40684). Whichever of the
+    two comes first to D, its blocks are not there yet.
     """
     shared = int(case.name.split()[0]) * case.block
-    ask = _ask(case, shared, (case.block // 2, case.block // 2), "before")
-    case.pair.prefill_leg(ask.endpoint, ask.body(0))
-    _prove_own_answers(case, shared, (case.block // 2, case.block + 1), "before")
+    rests = (case.block + 1, 2 * case.block + 1)
+    ask = _ask(case, shared, rests, "before")
+    for variant in BODIES:
+        known = ask.body(variant)["prompt"][: -rests[0]]
+        other = case.ids(case.block // 2, "known", variant)
+        case.pair.prefill_leg(ask.endpoint, completion([*known, *other], max_tokens=1))
+    _prove_own_answers(case, shared, rests, "before")
 
 
 @check("shared-prefix/one-past", feature="shared-prefix")
@@ -82,10 +89,10 @@ def _ask(case: Case, shared: int, rests: tuple[int, int], arm: object) -> Ask:
 
 
 def _prove_own_answers(case: Case, shared: int, rests: tuple[int, int], arm: object) -> None:
-    """Bodies 10 and 11 go at once; the ladder's own arms use other variants."""
+    """Two bodies go at once; the ladder's own arms use other variants."""
     pair = case.pair
     ask = _ask(case, shared, rests, arm)
-    bodies = [ask.body(10), ask.body(11)]
+    bodies = [ask.body(variant) for variant in BODIES]
     expected = [pair.expected("completions", body) for body in bodies]
     expect.true(
         not compare(expected[0], expected[1], pair.model.dtype).equal,
