@@ -67,8 +67,9 @@ def results() -> list[ClauseResult]:
     return tried("contract_faults/faulty_connectors.py")
 
 
-def test_the_right_connector_is_green(results: list[ClauseResult]) -> None:
-    assert red(results, "RightConnector") == set(), messages(results, "RightConnector")
+@pytest.mark.parametrize("name", ["RightConnector", "LateConnector"])
+def test_right_connectors_are_green(results: list[ClauseResult], name: str) -> None:
+    assert red(results, name) == set(), messages(results, name)
 
 
 @pytest.mark.parametrize("name", FAULTS)

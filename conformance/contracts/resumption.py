@@ -37,7 +37,7 @@ class Resumption(Setting):
 
 
 def _has_answered(pair: Pair, request: Request, tokens: int) -> bool:
-    return pair.until(lambda: len(request.output_token_ids) >= tokens, pair.decode)
+    return pair.until(lambda: len(request.output_token_ids) >= tokens)
 
 
 def _stuck(pair: Pair, request: Request) -> str:

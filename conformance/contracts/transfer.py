@@ -30,7 +30,8 @@ class Transfer(Setting):
         saved, other, decode = pair.save(LENGTH, self.prefill_params), pair.occupy(), pair.decode
         before = decode.worker.memory.copy()
         request = pair.load(saved)
-        own = {*decode.journal.blocks[request.request_id], *decode.journal.blocks[other]}
+        # The other request grows while the load is under way.
+        own = {*decode.journal.blocks[request.request_id], *decode.worker.given[other]}
         for layer, tensor in decode.worker.memory.tensors.items():
             changed = (tensor != before[layer]).flatten(1).any(1).nonzero().flatten().tolist()
             foreign = sorted({*changed} - own)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -35,7 +36,10 @@ class Running:
 
 
 class Worker:
-    """Executes scheduler outputs: the connector's hooks in vLLM's order, made-up KV as forward."""
+    """Executes scheduler outputs: the connector's hooks in vLLM's order, made-up KV as forward.
+
+    ``given`` holds, by request, every block that it has ever been given to compute with.
+    """
 
     def __init__(
         self, connector: Any, config: VllmConfig, cache: KVCacheConfig, layers: dict[str, Attention]
@@ -43,6 +47,7 @@ class Worker:
         self.connector, self.config, self.cache, self.layers = connector, config, cache, layers
         self.memory = Memory(config, cache, connector.get_mem_pool_context())
         self.running: dict[str, Running] = {}
+        self.given: defaultdict[str, set[int]] = defaultdict(set)
         connector.register_kv_caches(self.memory.tensors)
         connector.set_host_xfer_buffer_ops(copy_kv_blocks)
 
@@ -61,11 +66,13 @@ class Worker:
         for new in output.scheduled_new_reqs:
             tokens, blocks = list(new.prompt_token_ids), list(new.block_ids[0])
             self.running[new.req_id] = Running(tokens, blocks, len(tokens))
+            self.given[new.req_id] |= {*blocks}
         cached = output.scheduled_cached_reqs
         for request, blocks in zip(cached.req_ids, cached.new_block_ids, strict=True):
             known = self.running[request]
             known.blocks = [] if request in cached.resumed_req_ids else known.blocks
             known.blocks += blocks[0] if blocks else []
+            self.given[request] |= {*known.blocks}
 
     def _forward(self, output: SchedulerOutput) -> ModelRunnerOutput:
         before = _computed_before(output)

@@ -1,4 +1,4 @@
-"""One contract class for the right connector and for each wrong one, named after it."""
+"""One contract class for each right connector and for each wrong one, named after it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from conformance.contracts.connector import ConnectorContract
 
 CONNECTORS = (
     "RightConnector",
+    "LateConnector",
     "ConnectorTakesTwoArguments",
     "ConnectorLeavesAbstract",
     "ConnectorRefusesCaches",

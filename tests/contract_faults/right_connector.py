@@ -18,6 +18,7 @@ from vllm.distributed.kv_transfer.kv_connector.v1.base import (
 class Job:
     """``tokens`` positions of a prompt, from ``start`` on, lie in these ``blocks``."""
 
+    request: str
     key: str
     blocks: list[int]
     start: int
@@ -53,6 +54,7 @@ class RightConnector(KVConnectorBase_V1):
         if num_external_tokens:
             usable = self.usable(len(request.prompt_token_ids))
             self.loads[request.request_id] = Job(
+                request.request_id,
                 self.key(request.prompt_token_ids[:usable]),
                 list(blocks.get_block_ids()[0]),
                 usable - num_external_tokens,
@@ -71,7 +73,7 @@ class RightConnector(KVConnectorBase_V1):
             usable = self.usable(len(new.prompt_token_ids))
             if usable and new.req_id not in self.loads:
                 key = self.key(new.prompt_token_ids[:usable])
-                self.unsaved[new.req_id] = Job(key, list(new.block_ids[0]), 0, usable)
+                self.unsaved[new.req_id] = Job(new.req_id, key, list(new.block_ids[0]), 0, usable)
         for name, added in zip(old.req_ids, old.new_block_ids, strict=True):
             if name in self.unsaved and added:
                 self.unsaved[name].blocks += added[0]
@@ -91,11 +93,7 @@ class RightConnector(KVConnectorBase_V1):
 
     def start_load_kv(self, forward_context: Any, **kwargs: Any) -> None:
         for job in self._get_connector_metadata().loads:
-            for layer in self.caches:
-                try:
-                    self.put(layer, job, torch.load(self.file(job.key, layer)))
-                except (OSError, EOFError, RuntimeError):
-                    self.failed |= {*job.blocks[job.start // self.block : job.tokens // self.block]}
+            self.load(job)
 
     def wait_for_layer_load(self, layer_name: str) -> None:
         return None
@@ -117,7 +115,14 @@ class RightConnector(KVConnectorBase_V1):
         failed, self.failed = self.failed, set()
         return failed
 
-    # What the faults change
+    # What the others change
+
+    def load(self, job: Job) -> None:
+        for layer in self.caches:
+            try:
+                self.put(layer, job, torch.load(self.file(job.key, layer)))
+            except (OSError, EOFError, RuntimeError):
+                self.failed |= {*job.blocks[job.start // self.block : job.tokens // self.block]}
 
     def usable(self, length: int) -> int:
         return (length - 1) // self.block * self.block
