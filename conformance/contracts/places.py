@@ -6,6 +6,7 @@ Every test gets fresh folders and ports, shared by the prefill and the decode si
 from __future__ import annotations
 
 import os
+import random
 import re
 import socket
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+# Below what Linux hands out to outgoing connections (32768 and up): one of those may take a port
+# between this look at it and the connector's own bind, and NixlConnector then waits for ever
+# (vLLM 0.32.0, vllm#23756). Nor is it where a run leases its servers' ports.
+PORTS = range(10000, 20000)
 PLACEHOLDER = re.compile(r"\$\{(port|dir):([a-z][a-z0-9_]*)\}")
 
 
@@ -32,9 +37,9 @@ class Places:
     def port(self, name: str) -> int:
         """A TCP port that was free a moment ago."""
         if name not in self._ports:
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", 0))
-                self._ports[name] = probe.getsockname()[1]
+            others = self._ports.values()
+            tried = (port for port in random.sample(PORTS, len(PORTS)) if port not in others)
+            self._ports[name] = next(port for port in tried if _free(port))
         return self._ports[name]
 
     def fill(self, value: Any) -> Any:
@@ -52,6 +57,15 @@ class Places:
 
     def _place(self, kind: str, name: str) -> Path | int:
         return self.port(name) if kind == "port" else self.folder(name)
+
+
+def _free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 @contextmanager
