@@ -119,11 +119,18 @@ def configured(client: Client, section: str, name: str) -> Any:
     ``/server_info`` shows what became of the command line, such as options that a platform
     ignores.
     """
+    return (_told(client, "vllm_config").get(section) or {}).get(name)
+
+
+def variable(client: Client, name: str) -> Any:
+    """A variable of vLLM's as a server says it took it; ``None`` where it tells none."""
+    return _told(client, "vllm_env").get(name)
+
+
+def _told(client: Client, part: str) -> dict[str, Any]:
     answer = client.page("/server_info?config_format=json")
-    if answer.status_code != 200:
-        return None
-    config = _json(answer).get("vllm_config")
-    return (config.get(section) or {}).get(name) if isinstance(config, dict) else None
+    found = _json(answer).get(part) if answer.status_code == 200 else None
+    return found if isinstance(found, dict) else {}
 
 
 def dtype_of(client: Client) -> str:

@@ -72,5 +72,6 @@ def _is_claimed(cell: PlannedCell) -> bool:
 def _what(cell: PlannedCell) -> str:
     shape = cell.check.shape
     model = f"model {cell.model}" if cell.check.own_model else ""
-    options = " ".join((*shape.args, *(f"{name}={value}" for name, value in shape.kv_config)))
+    given = (*shape.kv_config, *shape.env)
+    options = " ".join((*shape.args, *(f"{name}={value}" for name, value in given)))
     return " and ".join(filter(None, (model, options))) or f"shape {shape.label}"

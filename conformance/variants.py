@@ -21,5 +21,6 @@ Variant = Literal[
     "speculative-ngram",
     "fp8-kv-cache",
     "host-buffer",
+    "cross-layer-blocks",
 ]
 VARIANTS: tuple[Variant, ...] = get_args(Variant)

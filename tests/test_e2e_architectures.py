@@ -37,6 +37,7 @@ BROKEN: dict[str, tuple[str, Verdict, str]] = {
     "engine/speculative-ngram": ("decode:no_drafts", FAIL, "should have drafted"),
     "engine/speculative-ngram-on-decode": ("decode:wrong_kv", FAIL, "not the reference's answer"),
     "engine/fp8-kv-cache": ("decode:ignores_dtype", FAIL, "cache_dtype of the decode server"),
+    "engine/cross-layer-blocks": ("decode:wrong_kv", FAIL, "not the reference's answer"),
 }
 REFUSED = "Encoder-decoder models are not currently supported with KV connectors"
 
@@ -56,13 +57,17 @@ def runs(suite: Suite) -> Iterator[dict[str, Running]]:
     broken = asking(BROKEN)
     few = ("--check", "architecture/*ssm*", "--check", "engine/fp8*", "--check", "*/encoder*")
     example = ("--connector", "example", *few)
+    layers = ("--check", "engine/cross-layer-blocks")
     fp8 = ("--connector", "nixl", "--connector", "example", "--check", "engine/fp8-kv-cache")
     made = {
         "healthy": suite.start(*every, name="healthy"),
         "broken": suite.start("--connector", "nixl", *broken, fault=tied(BROKEN), name="broken"),
         "example": suite.start(*example, name="example"),
         "silent": suite.start(*example, fault="warns_not;dies_of_dtype", name="silent"),
-        "without fp8": suite.start(*fp8, fault="no_fp8", name="without-fp8"),
+        "without": suite.start(*fp8, *layers, fault="no_fp8;layer_by_layer", name="without"),
+        "unmoved": suite.start(
+            *("--connector", "nixl", *layers), fault="prefill:ignores_layout", name="unmoved"
+        ),
         "all served": suite.start(
             *("--connector", "nixl", "--check", "*/encoder*"), fault="serves_all", name="all"
         ),
@@ -140,7 +145,7 @@ def test_a_refusal_that_names_no_reason_is_a_failure(runs: dict[str, Running]) -
 def test_what_no_server_here_can_serve_is_not_run_in_the_engines_words(
     runs: dict[str, Running],
 ) -> None:
-    ended = runs["without fp8"].wait()
+    ended = runs["without"].wait()
     for connector in ("nixl", "example"):
         seen = ended.cell(connector, "engine/fp8-kv-cache")
         assert seen.verdict is NOT_RUN, seen.message
@@ -148,8 +153,20 @@ def test_what_no_server_here_can_serve_is_not_run_in_the_engines_words(
             "the engine cannot serve --kv-cache-dtype fp8 here, with or without a connector: "
             "NotImplementedError: FP8 KV cache on CPU requires x86 with AVX-512 or AMX."
         )
-    # The pair, then the reference alone; the next connector is spared both.
-    assert ended.report.timing.server_starts == 4
+        laid_out = ended.cell(connector, "engine/cross-layer-blocks")
+        assert laid_out.verdict is NOT_RUN, laid_out.message
+        assert laid_out.message == (
+            "the engine cannot serve VLLM_KV_CACHE_LAYOUT=BLHNC here, with or without a connector: "
+            "ValueError: VLLM_KV_CACHE_LAYOUT=BLHNC does not satisfy every supported set"
+        )
+    # Of each mode the pair, then the reference alone; the next connector is spared both.
+    assert ended.report.timing.server_starts == 8
+
+
+def test_a_layout_that_nobody_took_is_no_layout_that_was_tried(runs: dict[str, Running]) -> None:
+    seen = runs["unmoved"].wait().cell("nixl", "engine/cross-layer-blocks")
+    assert seen.verdict is FAIL
+    assert "VLLM_KV_CACHE_LAYOUT of the prefill server" in seen.message
 
 
 def test_an_encoder_that_is_no_longer_refused_waits_for_a_proof(runs: dict[str, Running]) -> None:

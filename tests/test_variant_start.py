@@ -95,6 +95,7 @@ def test_a_warning_that_foretold_the_end_is_its_reason(tmp_path: Path) -> None:
         ("architecture/moe", True),
         ("engine/fp8-kv-cache", True),
         ("engine/host-buffer", True),
+        ("engine/cross-layer-blocks", True),
         ("engine/speculative-ngram-on-decode", False),
         ("transfer/completion", False),
         ("topology/2P2D", False),
@@ -107,6 +108,9 @@ def test_which_checks_may_be_refused_for_their_model_or_mode(check: str, own: bo
 def test_a_mode_is_named_by_its_options() -> None:
     assert "refused with kv_buffer_device=cpu: " in str(
         of_connector(died(CLEAR), cell("engine/host-buffer"))
+    )
+    assert "refused with VLLM_KV_CACHE_LAYOUT=BLHNC: " in str(
+        of_connector(died(CLEAR), cell("engine/cross-layer-blocks"))
     )
 
 

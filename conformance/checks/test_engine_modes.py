@@ -2,7 +2,8 @@
 
 Drafts are written into blocks beyond those that were received (vllm#49230: on one side only,
 short prompts work and long ones crash), and a quantised block is no tensor of the model's dtype
-(vllm#42179: wrong answers with an fp8 cache).
+(vllm#42179: wrong answers with an fp8 cache). Where a block holds all layers together, what moves
+a block by layer and what finds a layer in it have to agree.
 """
 
 import json
@@ -10,7 +11,7 @@ import json
 from conformance import expect
 from conformance.case import Case
 from conformance.client import Body
-from conformance.developer import configured
+from conformance.developer import configured, variable
 from conformance.pair import Ask, completion
 from conformance.profile import Profile
 from conformance.registry import check
@@ -28,6 +29,11 @@ NGRAM = Shape("ngram", args=_NGRAM)
 NGRAM_ON_D = Shape("ngram on D", decode_args=_NGRAM)
 FP8 = Shape("fp8 KV", args=("--kv-cache-dtype", "fp8"))
 HOST_BUFFER = Shape("host buffer", kv_config=(("kv_buffer_device", "cpu"),))
+LAYOUT = "VLLM_KV_CACHE_LAYOUT"
+# Blocks first, then layers. vLLM does not start with a layout that its attention backends cannot
+# read (0.32.0, resolve_kv_cache_layout); a CPU's reads blocks of one layer only.
+BLOCKS_OUTSIDE = "BLHNC"
+CROSS_LAYER = Shape("cross-layer blocks", env=((LAYOUT, BLOCKS_OUTSIDE),))
 IN_HOST_MEMORY = (
     "the KV cache of a CPU lies in host memory, so nothing is staged there (vLLM 0.32.0, "
     "nixl/base_worker.py: use_host_buffer is False)"
@@ -93,6 +99,23 @@ def test_quantised_kv(case: Case) -> None:
 def test_kv_by_way_of_host_memory(case: Case) -> None:
     """KV that is staged in host memory (kv_buffer_device: cpu) transfers, with parity."""
     case.prove(_completion(case, 2 * case.block + 5))
+
+
+@check(
+    "engine/cross-layer-blocks",
+    feature="architectures",
+    level="extended",
+    shape=CROSS_LAYER,
+    variant="cross-layer-blocks",
+)
+def test_layers_together_in_a_block(case: Case) -> None:
+    """KV whose blocks hold all layers together (layout BLHNC) transfers, with parity."""
+    for client in (case.pair.prefill, case.pair.decode):
+        taken = variable(client, LAYOUT)
+        case.saw(f"layout of the KV cache on {client.server.role}", taken)
+        expect.equal(taken, BLOCKS_OUTSIDE, f"{LAYOUT} of the {client.server.role} server")
+    for length in (2 * case.block + 5, 3 * case.block + case.block // 2):
+        case.prove(_completion(case, length))
 
 
 def _completion(case: Case, length: int) -> Ask:

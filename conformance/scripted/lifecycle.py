@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from typing import Any
@@ -80,7 +81,8 @@ class Lifecycle:
             "vllm_config": {
                 "scheduler_config": scheduler,
                 "cache_config": {"cache_dtype": dtype},
-            }
+            },
+            "vllm_env": {} if "ignores_layout" in faults else _variables(),
         }
 
     def _reset(self, external: bool, faults: Faults) -> bool:
@@ -104,6 +106,10 @@ class Lifecycle:
         deadline = time.monotonic() + LEASE_S
         while self._engine.connector.usage and time.monotonic() < deadline:
             time.sleep(POLL_S)
+
+
+def _variables() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith("VLLM_")}
 
 
 def begin(sleeps: bool, faults: Faults) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from hashlib import blake2b
 from typing import Any
 
@@ -12,6 +13,7 @@ from conformance.scripted.model import VOCABULARY
 PLACEHOLDERS = "<image> " * 36
 HYBRID = ("tiny-granite-hybrid", "tiny-qwen3-next")
 ENCODER_DECODER = "tiny-whisper"
+LAYOUT = "VLLM_KV_CACHE_LAYOUT"
 NO_HMA = ("ExampleConnector",)
 
 
@@ -19,6 +21,8 @@ def begin(model: str, connector: str | None, kv_dtype: str, faults: Faults) -> N
     """End as vLLM 0.32.0 does where a model or a mode does not go with a connector, or at all."""
     if kv_dtype == "fp8" and "no_fp8" in faults:
         die("FP8 KV cache on CPU requires x86 with AVX-512 or AMX.", "NotImplementedError")
+    if LAYOUT in os.environ and "layer_by_layer" in faults:
+        die(f"{LAYOUT}={os.environ[LAYOUT]} does not satisfy every supported set", "ValueError")
     if connector is None or "serves_all" in faults:
         return
     if "dies_of_dtype" in faults and kv_dtype == "fp8":
