@@ -60,6 +60,8 @@ BROKEN_IN_OWN_SHAPES: dict[str, tuple[str, Verdict, str]] = {
     "scheduler/async/off": ("decode:others_kv", FAIL, MIXED_UP),
     "isolation/adapter/adapter first": ("decode:no_adapter", FAIL, "tokens that decode knew"),
     "isolation/adapter/base first": ("prefill:deaf_adapter", FAIL, "tokens that prefill knew"),
+    "isolation/model/decode": ("decode:any_model", FAIL, "of a prompt from another model"),
+    "isolation/model/prefill": ("prefill:make_up", FAIL, "tokens that prefill knew"),
     "lifecycle/sleep/decode": ("decode:bad_dreams", FAIL, "not the reference's answer"),
 }
 
@@ -67,7 +69,7 @@ BROKEN_IN_OWN_SHAPES: dict[str, tuple[str, Verdict, str]] = {
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Suite]:
     made = Suite(tmp_path_factory.mktemp("scheduling"))
-    made.pretend_built("tiny-llama", "tiny-llama-adapter")
+    made.pretend_built("tiny-llama", "tiny-llama-adapter", "tiny-llama-other")
     yield made
     assert made.left_behind() == []
 
@@ -77,6 +79,7 @@ def runs(suite: Suite) -> Iterator[dict[str, Running]]:
     """Every run of this file, started."""
     both = ("--connector", "nixl", "--connector", "example")
     nixl = ("--connector", "nixl", "--keep-going")
+    store = ("--connector", "example", "--check", "isolation/model")
     ids, own = asking(found.id for found in ORDINARY), asking(found.id for found in OWN)
     broken, own_broken = asking(BROKEN), asking(BROKEN_IN_OWN_SHAPES)
     made = {
@@ -91,6 +94,8 @@ def runs(suite: Suite) -> Iterator[dict[str, Running]]:
             fault="keeps_store",
             name="store",
         ),
+        "two models": suite.start(*store, name="two-models"),
+        "models mixed up": suite.start(*store, fault="no_adapter", name="models-mixed-up"),
         "sync": suite.start(
             *("--connector", "nixl", "--check", "scheduler/async/on"),
             fault="decode:always_sync",
@@ -156,6 +161,25 @@ def test_a_store_that_is_not_emptied_is_found_out(runs: dict[str, Running]) -> N
     cell = runs["store"].wait().cell("example", "lifecycle/reset/decode")
     assert cell.verdict is FAIL
     assert "external tokens on decode after a reset with success=true=32" in cell.message
+
+
+@pytest.mark.parametrize("side", ["decode", "prefill"])
+def test_a_store_that_knows_no_model_gives_one_the_kv_of_another(
+    runs: dict[str, Running], side: str
+) -> None:
+    assert not_passed(runs["two models"].wait()) == {}
+    cell = runs["models mixed up"].wait().cell("example", f"isolation/model/{side}")
+    assert cell.verdict is FAIL
+    assert f"tokens that {side} knew of a prompt from another model" in cell.message
+    assert "'external': 32" in cell.message
+
+
+def test_decode_may_refuse_what_another_models_prefill_hands_over(
+    runs: dict[str, Running],
+) -> None:
+    cell = runs["own"].wait().cell("nixl", "isolation/model/decode")
+    assert cell.verdict is Verdict.PASS
+    assert "the handshake found another model" in str(cell.evidence)
 
 
 def test_a_platform_that_turns_asynchronous_scheduling_off_is_not_run(

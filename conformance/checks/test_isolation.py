@@ -4,19 +4,18 @@ Prefix caches and stores are keyed by what a prompt's KV depends on. A key that 
 out lets one user time another's prompts; one that leaves the adapter out gives wrong answers
 (vllm#53495: ExampleConnector keys on raw tokens; vllm#44250, vllm#56643: LMCache).
 
-Two models on the same store are not tried: both servers of a pair have one model, and a store
-that two pairs share is a deployment of its own. A child of that is the adapter here, which is
-another model with the same tokens.
+Two models of the same shapes are worst: KV of one fits the other. A connector that hands over
+params has to refuse those of another model's prefill, one that shares a store to tell its KV apart.
 """
 
 from dataclasses import dataclass
 
 from conformance import came_to, expect
 from conformance.case import Case
-from conformance.client import Body
+from conformance.client import Body, Rejected
 from conformance.developer import served_models
 from conformance.metrics import Meter, TokenSources
-from conformance.pair import Ask, completion
+from conformance.pair import Ask, Pair, completion
 from conformance.parity import compare
 from conformance.registry import check
 from conformance.serving.deployment import Shape
@@ -30,6 +29,9 @@ ADAPTED = Shape(
         *("--lora-modules", f"{ADAPTER}=${{model:{ADAPTER}}}"),
     ),
 )
+STRANGER = "tiny-llama-other"
+ANOTHER_MODEL = "another model"
+TWO_MODELS = Shape("two models", prefills=2, stranger=STRANGER)
 # A variant of a request that the ladder does not use.
 UNUSED = 10
 
@@ -106,6 +108,77 @@ def test_an_adapter_and_its_base_never_share(case: Case) -> None:
     _through_the_pair(case, ask, tenants, ask.body(UNUSED))
 
 
+@check(
+    "isolation/model",
+    feature="isolation",
+    level="extended",
+    model="tiny-llama",
+    shape=TWO_MODELS,
+    cases=("decode", "prefill"),
+)
+def test_another_models_kv_is_never_used(case: Case) -> None:
+    """KV that a prefill instance of another model has computed of the same tokens is not used.
+
+    Decode, sent from there, refuses or computes the prompt itself; prefill, asked after it, knows
+    nothing of it and transfers its own KV. Afterwards the pair transfers as ever.
+    """
+    strange = case.pairs[-1]
+    length = 2 * case.block + case.block // 2
+    ask = Ask(
+        f"completion of {length} tokens",
+        "completions",
+        lambda variant: completion(case.ids(length, variant), max_tokens=12),
+    )
+    _must_serve_another_model(case, strange, ask.body(UNUSED))
+    body = ask.body(UNUSED + 1)
+    if case.name == "decode":
+        _sent_from_the_other_model(case, strange, ask, body)
+    else:
+        _asked_after_the_other_model(case, strange, ask, body)
+    case.prove(ask)
+
+
+def _must_serve_another_model(case: Case, strange: Pair, body: Body) -> None:
+    """Else nothing that follows tells of two models."""
+    expect.equal(strange.prefill.server.model, STRANGER, "model of the other prefill instance")
+    answer, expected = (
+        strange.prefill.ask("completions", body),
+        case.pair.expected("completions", body),
+    )
+    expect.true(
+        not compare(expected, answer, case.pair.model.dtype).equal,
+        "the other model should answer otherwise",
+        "one answer",
+    )
+
+
+def _sent_from_the_other_model(case: Case, strange: Pair, ask: Ask, body: Body) -> None:
+    """Decode gets what the other model's prefill hands over, or finds what that has stored."""
+    try:
+        exchange = strange.exchange(ask, body)
+    except Rejected as refusal:
+        case.saw("answer of decode that is sent from another model", str(refusal))
+        return
+    found = TokenSources.of(exchange.decode_delta)
+    case.saw("sources on decode of a prompt from another model", vars(found))
+    _nothing_known(found, "decode", of=ANOTHER_MODEL)
+    came_to.right(case, body, exchange.legs[0].decode)
+
+
+def _asked_after_the_other_model(case: Case, strange: Pair, ask: Ask, body: Body) -> None:
+    """The pair's own prefill is asked what the other model's has computed, and stored."""
+    if strange.handoff(strange.place).at_once:
+        strange.prefill.ask(ask.endpoint, body)
+    else:
+        strange.prefill_leg(ask.endpoint, body)
+    exchange = case.pair.exchange(ask, body)
+    found = TokenSources.of(exchange.prefill_delta)
+    case.saw("sources on prefill of a prompt from another model", vars(found))
+    _nothing_known(found, "prefill", of=ANOTHER_MODEL)
+    came_to.transferred(case, body, exchange)
+    came_to.right(case, body, exchange.legs[0].decode)
+
+
 def _asked_of_decode(case: Case, tenants: Tenants, known: Body) -> None:
     """Without a handoff decode knows nothing of the other's, and all whole blocks of the own."""
     pair = case.pair
@@ -135,12 +208,12 @@ def _through_the_pair(case: Case, ask: Ask, tenants: Tenants, body: Body) -> Non
     came_to.right(case, tenants.of(body), exchange.legs[0].decode, "the other tenant's answer")
 
 
-def _nothing_known(found: TokenSources, side: str) -> None:
+def _nothing_known(found: TokenSources, side: str, of: str = "another tenant") -> None:
     known = {"local_cache_hit": found.local_cache_hit, "external": found.external}
     expect.equal(
         known,
         dict.fromkeys(known, 0),
-        f"tokens that {side} knew of a prompt from another tenant",
+        f"tokens that {side} knew of a prompt from {of}",
     )
 
 

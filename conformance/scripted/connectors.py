@@ -12,6 +12,7 @@ from threading import Lock
 from typing import Any
 
 from conformance.scripted.model import BLOCK
+from conformance.scripted.prompt import BadRequest
 from conformance.scripted.wire import fetch
 
 Params = dict[str, Any]
@@ -52,17 +53,22 @@ class NoConnector:
 
 
 class Nixl(NoConnector):
-    """Prefill keeps the KV under the request's id; decode fetches it, all of it."""
+    """Prefill keeps the KV under the request's id; decode fetches it, all of it.
+
+    ``model``: whose KV it is; that of another is refused, as in vLLM's handshake. None takes all.
+    """
 
     looks_up = True
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    def __init__(self, port: int, model: str | None = None) -> None:
+        self._port, self._model = port, model
         self._kept: dict[str, list[int]] = {}
 
     def load(self, ids: Sequence[int], params: Params) -> tuple[list[int], int]:
         if not params.get("do_remote_prefill"):
             return [], 0
+        if self._model not in (None, params["remote_engine_id"].partition(":")[2]):
+            raise BadRequest("KV load failed: the handshake found another model.", status=500)
         path = f"/fake/kv/{params['remote_request_id']}"
         raw = fetch(params["remote_host"], params["remote_port"], path)
         found: list[int] = json.loads(raw) if raw else []
@@ -75,7 +81,7 @@ class Nixl(NoConnector):
         return {
             "do_remote_prefill": True,
             "do_remote_decode": False,
-            "remote_engine_id": f"engine-{self._port}",
+            "remote_engine_id": f"engine-{self._port}:{self._model}",
             "remote_block_ids": [list(range(-(-len(ids) // BLOCK)))],
             "remote_request_id": request,
             "remote_host": "127.0.0.1",
@@ -148,11 +154,11 @@ def read_tensor(file: Path) -> list[int]:
     return [int(value) for value in struct.unpack(f"<{len(data) // 4}f", data)]
 
 
-def connector_for(config: Params, port: int) -> NoConnector:
+def connector_for(config: Params, port: int, model: str | None = None) -> NoConnector:
     """The one that ``--kv-transfer-config`` names."""
     name = config.get("kv_connector")
     if name == "NixlConnector":
-        return Nixl(port)
+        return Nixl(port, model)
     if name == "ExampleConnector":
         folder = config["kv_connector_extra_config"]["shared_storage_path"]
         return Example(folder, writes=config["kv_role"] == "kv_producer")

@@ -52,6 +52,7 @@ class Engine:
 
     connector: NoConnector
     adapters: list[str] = field(default_factory=list)
+    weights: int = 0
     slept: bool = False
     _last: list[int] = field(default_factory=list)
     _cache: dict[tuple[str, tuple[int, ...]], list[int]] = field(default_factory=dict)
@@ -61,7 +62,7 @@ class Engine:
     ) -> Finished:
         """Prefill by what is cached, handed over or computed; then answer."""
         params = _params(body)
-        tenant = tenants.of(body, self.adapters, faults)
+        tenant = tenants.of(body, self.adapters, faults, self.weights)
         known, seen, salt = tenant.known(ids), tenant.seen(ids), tenant.salt
         scored = _scores_prompt(body)
         cached = [] if scored or "forgets" in faults else self._cached(salt, known)

@@ -43,7 +43,9 @@ def main() -> None:
     name = config.get("kv_connector")
     counters = Counters(options.served_model_name, transfers=name in TRANSFERS)
     engine = Engine(
-        _connector(config, role, options.port, faults), tenants.adapters(options.lora_modules)
+        _connector(config, role, options, faults),
+        tenants.adapters(options.lora_modules),
+        tenants.of_weights(options.served_model_name),
     )
     server = FakeServer(options.port, options.served_model_name, engine, counters, faults)
     server.pool.small = options.num_gpu_blocks_override is not None
@@ -54,7 +56,9 @@ def main() -> None:
     server.serve_forever()
 
 
-def _connector(config: dict[str, Any], role: str, port: int, faults: Faults) -> NoConnector:
+def _connector(
+    config: dict[str, Any], role: str, options: argparse.Namespace, faults: Faults
+) -> NoConnector:
     if "gives_up" in faults:
         lament("no connector for this device")
         return NoConnector()
@@ -62,8 +66,9 @@ def _connector(config: dict[str, Any], role: str, port: int, faults: Faults) -> 
     if name == "StoreConnector":
         return Store(writes=role == "prefill")
     if name == together.NAME:
-        return together.together(config, port, faults)
-    return connector_for(config, port)
+        return together.together(config, options.port, faults)
+    model = None if "any_model" in faults else options.served_model_name
+    return connector_for(config, options.port, model)
 
 
 def _arguments() -> argparse.Namespace:

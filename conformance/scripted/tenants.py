@@ -12,6 +12,8 @@ from conformance.scripted.model import VOCABULARY
 
 # An adapter sees every token as another.
 SHIFT = 7919
+# So does a model with other weights.
+OTHER_WEIGHTS = {"tiny-llama-other": 104729}
 
 
 @dataclass(frozen=True)
@@ -35,16 +37,21 @@ class Tenant:
         return list(ids) if self.known_by_tokens else self.seen(ids)
 
 
-def of(body: dict[str, Any], adapters: Sequence[str], faults: Faults) -> Tenant:
-    """Who asks."""
+def of(body: dict[str, Any], adapters: Sequence[str], faults: Faults, weights: int = 0) -> Tenant:
+    """Who asks, of a model that moves all tokens by ``weights``."""
     salt = body.get("cache_salt") or ""
     adapted = body.get("model") in adapters and "deaf_adapter" not in faults
     return Tenant(
         salt="" if "no_salt" in faults else salt,
         stored=salt if "salted_store" in faults else "",
-        shift=SHIFT * adapted + variants.shift(body),
+        shift=SHIFT * adapted + variants.shift(body) + weights,
         known_by_tokens="no_adapter" in faults or "image_by_tokens" in faults,
     )
+
+
+def of_weights(model: str) -> int:
+    """How far a model moves what its tokens stand for."""
+    return OTHER_WEIGHTS.get(model, 0)
 
 
 def adapters(modules: Sequence[str]) -> list[str]:

@@ -96,13 +96,16 @@ class Assembly:
     def _add_instances(self, pair: Deployment, model: Model, profile: Profile) -> None:
         shape = pair.key.shape
         spots = iter(self._spots(shape))
-        sides: tuple[tuple[Role, int, list[Server]], ...] = (
-            ("prefill", shape.prefills, pair.prefills),
-            ("decode", shape.decodes, pair.decodes),
+        on_prefill = [model] * shape.prefills
+        if shape.stranger:
+            on_prefill[-1] = obtain(shape.stranger, self._engines.default)
+        sides: tuple[tuple[Role, list[Model], list[Server]], ...] = (
+            ("prefill", on_prefill, pair.prefills),
+            ("decode", [model] * shape.decodes, pair.decodes),
         )
-        for role, count, servers in sides:
-            for _ in range(count):
-                servers.append(self._instance(pair, model, profile, role, next(spots)))
+        for role, models, servers in sides:
+            for served in models:
+                servers.append(self._instance(pair, served, profile, role, next(spots)))
 
     def _instance(
         self, pair: Deployment, model: Model, profile: Profile, role: Role, spot: Placement

@@ -30,7 +30,8 @@ class Shape:
     ``label`` is short and for people, such as ``2P2D``; the ordinary pair has none. ``args`` and
     ``env`` are for every server, the reference included; the other arguments are for one role.
     ``kv_config`` goes over ``--kv-transfer-config`` of both sides. ``daemons``: whether those of
-    the profile run. ``start_limit_s``: in place of the run's own.
+    the profile run. ``start_limit_s``: in place of the run's own. ``stranger``: the model that the
+    last prefill instance serves, where that is not the pair's.
     """
 
     label: str = ""
@@ -44,6 +45,7 @@ class Shape:
     kv_config: tuple[tuple[str, str], ...] = ()
     daemons: bool = True
     start_limit_s: float | None = None
+    stranger: str = ""
 
     @property
     def is_trial(self) -> bool:
