@@ -9,5 +9,5 @@ class ConnectorAskingStartsALoad(RightConnector):
     def get_num_new_matched_tokens(self, request: Any, num_computed_tokens: int) -> Any:
         answer = super().get_num_new_matched_tokens(request, num_computed_tokens)
         if answer[0]:
-            self.loads[request.request_id] = Job("asked", [], 0, 0)
+            self.loads[request.request_id] = Job(request.request_id, "asked", [], 0, 0)
         return answer
