@@ -184,20 +184,30 @@ class Pair:
     def _promised(self, answer: Answer) -> int:
         return self.profile.granularity.promised(answer.prompt_tokens, self.block_size)
 
-    def exchange(self, ask: Ask, *bodies: Body, alone: Sequence[Body] = ()) -> Exchange:
+    def exchange(
+        self,
+        ask: Ask,
+        *bodies: Body,
+        alone: Sequence[Body] = (),
+        ahead: Sequence[Body] = (),
+    ) -> Exchange:
         """Requests through the pair, all at once, with both servers' counters around them.
 
-        ``alone``: asked of decode at the same time, without a handoff.
+        ``alone``: asked of decode at the same time, without a handoff. ``ahead``: asked of prefill
+        first, without a handoff; what comes while it computes them waits, and goes together.
         """
         on_prefill = Meter.on(self.prefill)
         on_decode = Meter.on(self.decode)
-        if len(bodies) == 1 and not alone:
+        if len(bodies) == 1 and not alone and not ahead:
             legs, computed = [self.both_legs(ask, bodies[0])], []
         else:
-            with ThreadPoolExecutor(len(bodies) + len(alone)) as pool:
+            with ThreadPoolExecutor(len(bodies) + len(alone) + len(ahead)) as pool:
+                first = [pool.submit(self.prefill.ask, ask.endpoint, body) for body in ahead]
                 asked = [pool.submit(self.decode.ask, ask.endpoint, body) for body in alone]
                 legs = list(pool.map(lambda body: self.both_legs(ask, body), bodies))
                 computed = [answer.result() for answer in asked]
+                for answer in first:
+                    answer.result()
         came = on_decode.delta()
         # A record that is late is waited for; where nothing came, there is none.
         late = bool(TokenSources.of(came).external)

@@ -65,13 +65,15 @@ def prove_at_once(
     *,
     asked: Sequence[Body] = (),
     alone: Sequence[Body] = (),
+    ahead: Sequence[Body] = (),
     cold: bool = True,
 ) -> Exchange:
     """Requests at once, each answered as the reference answers it by itself.
 
     ``ask``: how they are sent; its own variants serve the arms of the proof that go one by one.
     ``asked``: what is sent for ``bodies`` where the reference is not to be asked that. ``alone``:
-    to decode without a handoff, which has to compute them meanwhile.
+    to decode without a handoff, which has to compute them meanwhile. ``ahead``: to prefill without
+    a handoff, which the others have to wait for.
     """
     pair = case.pair
     expected, beside = (
@@ -81,7 +83,7 @@ def prove_at_once(
         case,
         ask,
         expected,
-        lambda: pair.exchange(ask, *(asked or bodies), alone=alone),
+        lambda: pair.exchange(ask, *(asked or bodies), alone=alone, ahead=ahead),
         alone=beside,
         cold=cold,
     )

@@ -61,10 +61,16 @@ class RoutedPair(Pair):
             server.count(requests_in(ask.endpoint, body))
         return legs
 
-    def exchange(self, ask: Ask, *bodies: Body, alone: Sequence[Body] = ()) -> Exchange:
+    def exchange(
+        self,
+        ask: Ask,
+        *bodies: Body,
+        alone: Sequence[Body] = (),
+        ahead: Sequence[Body] = (),
+    ) -> Exchange:
         """As a pair's. Raises :class:`Unsettled` when the router asked somebody else."""
         try:
-            return super().exchange(ask, *bodies, alone=alone)
+            return super().exchange(ask, *bodies, alone=alone, ahead=ahead)
         except Unsettled as problem:
             raise Unsettled(
                 f"{problem}: the router answered, but did not ask both --prefill-url "

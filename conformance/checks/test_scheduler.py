@@ -26,6 +26,7 @@ from conformance.warm import Warmth, climb_warm, must_cache_prefixes
 KNOWN = {"one block": 1, "all blocks": 3}
 TIMES = 4
 CROWD = 8
+AHEAD = 4
 
 
 def _hands_over(profile: Profile) -> bool:
@@ -174,8 +175,9 @@ def test_chunks_shared_with_another_prompt(case: Case) -> None:
 def test_everybody_in_a_crowd_gets_his_own_answer(case: Case) -> None:
     """Of many different requests at once, each gets the answer to its own prompt, from its KV.
 
-    Short ones and some of two blocks and a rest, together more than steps of prefill compute: some
-    are computed in two, whoever comes first.
+    Short ones and some of two blocks and a rest, together more than a step of prefill computes.
+    They come while it computes others, so that steps take several and cut some in two, whoever
+    comes first.
     """
     ask = _completion(case, f"{CROWD} completions at once", 2 * case.block + 5)
     lengths = [2 * case.block * (number % 2) + 7 * number + 9 for number in range(CROWD)]
@@ -184,7 +186,17 @@ def test_everybody_in_a_crowd_gets_his_own_answer(case: Case) -> None:
         for number, length in enumerate(lengths)
     ]
     must_differ(case, bodies)
-    nobody_got_anothers(case, bodies, prove_at_once(case, ask, bodies))
+    exchange = prove_at_once(case, ask, bodies, ahead=_keeping_prefill_busy(case, sum(lengths)))
+    nobody_got_anothers(case, bodies, exchange)
+
+
+def _keeping_prefill_busy(case: Case, tokens: int) -> list[Body]:
+    """Prompts of some steps, where requests of so many ``tokens`` do not fit into one anyway."""
+    budget = case.pair.token_budget
+    if budget is None or tokens <= budget:
+        return []
+    length = 2 * budget - case.block
+    return [completion(case.ids(length, "ahead", n), max_tokens=1) for n in range(AHEAD)]
 
 
 def budget_of(case: Case) -> int:
