@@ -78,8 +78,10 @@ class Console:
     def cell(self, connector: str, cell: Cell) -> None:
         """A cell is done."""
         self._done += 1
-        self._timings.learn(cell)
-        if self._is_again(connector, cell) or (self._over and cell.verdict is Verdict.NOT_RUN):
+        untried = self._over and cell.verdict is Verdict.NOT_RUN
+        if not untried:
+            self._timings.learn(cell)
+        if self._is_again(connector, cell) or untried:
             return
         style = STYLE[cell.verdict]
         clock = _minutes(time.monotonic() - self._began)

@@ -16,6 +16,8 @@ FIRST_CELL_S = 3.0
 FIRST_REAL_CELL_S = 12.0
 # Of a deployment: seconds of starts after the first, for each of its cells.
 AGAIN = " | again"
+# Of how many cells that was learned.
+OF_CELLS = " | again, of cells"
 
 
 class Timings:
@@ -61,7 +63,7 @@ class Timings:
 
         Servers of one start have one time. Of a deployment that never came up, or was not needed
         to come up, the time is that of its cells. Crashes belong to some of the cells, and are
-        spread over all.
+        spread over all; a run of fewer cells than before may have had just those.
         """
         times: dict[str, list[float]] = {name: [] for name in self._tried}
         for start in report.servers:
@@ -70,7 +72,10 @@ class Timings:
                 known.append(start.startup_s)
         for name, found in times.items():
             self._known[name] = found[0] if found else 0.0
-            self._known[f"{name}{AGAIN}"] = sum(found[1:]) / max(self._tried[name], 1)
+            tried = self._tried[name]
+            if tried >= self._known.get(f"{name}{OF_CELLS}", 0.0):
+                self._known[f"{name}{AGAIN}"] = sum(found[1:]) / max(tried, 1)
+                self._known[f"{name}{OF_CELLS}"] = tried
 
     def save(self) -> None:
         """Write the file; a cache that cannot be written is only a worse guess next time."""

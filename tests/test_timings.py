@@ -9,11 +9,14 @@ from test_matrix_samples import cell as sample
 from test_matrix_samples import one
 
 from conformance import timings as module
+from conformance.console import Console
 from conformance.options import RunOptions
 from conformance.recorder import planned
 from conformance.registry import PlannedCell, plan
 from conformance.report import ServerStart
+from conformance.report_parts import AssumptionResult
 from conformance.timings import Timings
+from conformance.verdict import ExitCode
 
 CELLS = plan(RunOptions(connectors=("nixl",), real_model="all"), "cpu")
 FAST = next(cell for cell in CELLS if cell.check.model == "fast")
@@ -83,6 +86,34 @@ def test_starts_after_crashes_are_spread_over_the_cells(file: Path) -> None:
     timings.learn_starts(report)
     assert timings.start_s(name) == 40
     assert timings.run_s([FAST]) == 40 + 2 + 50 / 2
+
+
+def test_a_run_of_a_few_cells_does_not_say_how_often_all_crash(file: Path) -> None:
+    report, name = one(sample()), FAST.deployment
+    report.servers = [start(name, 40.0), start(name, 30.0)]
+    whole = Timings(file)
+    for check in "abc":
+        whole.learn(planned(FAST, OPTIONS).model_copy(update={"check": check}))
+    whole.learn_starts(report)
+    whole.save()
+    report.servers = [start(name, 41.0), start(name, 30.0), start(name, 30.0)]
+    few = learned(file, FAST, 2.0)
+    few.learn_starts(report)
+    assert few.run_s([FAST]) == 41 + 2 + 30 / 3
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_run_that_ended_at_its_assumptions_tells_nothing_of_what_it_did_not_try(
+    file: Path, monkeypatch: pytest.MonkeyPatch, held: bool
+) -> None:
+    monkeypatch.setenv("KV_CONFORMANCE_CACHE", str(file.parent))
+    learned(file, FAST, 3.25).save()
+    console = Console("", [FAST], OPTIONS)
+    found = AssumptionResult(id="a", says="b", held=held, seen="c", relied_on=["d"], source="e")
+    console.assumptions([found], "0.32.0")
+    console.cell("nixl", planned(FAST, OPTIONS).model_copy(update={"duration_s": 0.0}))
+    console.finish(one(sample()), "folder", ExitCode.CONFORMANT)
+    assert Timings().cell_s(FAST) == (0.0 if held else 3.25)
 
 
 def test_a_run_is_the_sum_of_its_starts_and_cells(file: Path) -> None:
