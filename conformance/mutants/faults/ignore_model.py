@@ -8,10 +8,15 @@ from conformance.mutants.fault import Fault
 
 
 class IgnoreModel(Fault):
-    """A store files KV without the model that it is of: an adapter's is given to the base model."""
+    """A store files KV without the model that it is of, and gives an adapter's to its base."""
 
     over = ("example",)
-    red = ("isolation/adapter/adapter first", "isolation/adapter/base first")
+    red = (
+        "isolation/adapter/adapter first",
+        "isolation/adapter/base first",
+        "isolation/model/decode",
+        "isolation/model/prefill",
+    )
     green = ("transfer/completion",)
 
     def key(self, parts: dict[str, Any]) -> dict[str, Any]:
