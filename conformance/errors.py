@@ -87,12 +87,16 @@ class CheckFailed(AssertionError):
 
 
 class Rejected(CheckFailed):
-    """The server answered with an HTTP error; ``status`` and ``body`` are what it said."""
+    """The server answered with an HTTP error; ``status`` and ``body`` are what it said.
+
+    ``where``: which server, such as ``the decode server``.
+    """
 
     def __init__(self, status: int, body: Any, where: str) -> None:
         super().__init__(f"HTTP {status} from {where}: {_short(body)}")
         self.status = status
         self.body = body
+        self.where = where
 
 
 class ServerDied(CheckFailed):

@@ -11,6 +11,7 @@ params has to refuse those of another model's prefill, one that shares a store t
 from dataclasses import dataclass
 
 from conformance import came_to, expect
+from conformance.answer import Answer
 from conformance.case import Case
 from conformance.client import Body, Rejected
 from conformance.developer import served_models
@@ -45,12 +46,7 @@ class Tenants:
 
     def ask(self, case: Case, subject: str) -> Ask:
         """As the first of them, with fresh prompts."""
-        length = 2 * case.block + case.block // 2
-
-        def body(variant: int) -> Body:
-            return completion(case.ids(length, variant), max_tokens=12, **self.mine)
-
-        return Ask(subject, "completions", body)
+        return _completion(case, subject, self.mine)
 
     def of(self, body: Body) -> Body:
         """The same prompt as the other asks for it."""
@@ -123,12 +119,7 @@ def test_another_models_kv_is_never_used(case: Case) -> None:
     nothing of it and transfers its own KV. Afterwards the pair transfers as ever.
     """
     strange = case.pairs[-1]
-    length = 2 * case.block + case.block // 2
-    ask = Ask(
-        f"completion of {length} tokens",
-        "completions",
-        lambda variant: completion(case.ids(length, variant), max_tokens=12),
-    )
+    ask = _completion(case, "completion by the pair's own model", {})
     _must_serve_another_model(case, strange, ask.body(UNUSED))
     body = ask.body(UNUSED + 1)
     if case.name == "decode":
@@ -141,15 +132,8 @@ def test_another_models_kv_is_never_used(case: Case) -> None:
 def _must_serve_another_model(case: Case, strange: Pair, body: Body) -> None:
     """Else nothing that follows tells of two models."""
     expect.equal(strange.prefill.server.model, STRANGER, "model of the other prefill instance")
-    answer, expected = (
-        strange.prefill.ask("completions", body),
-        case.pair.expected("completions", body),
-    )
-    expect.true(
-        not compare(expected, answer, case.pair.model.dtype).equal,
-        "the other model should answer otherwise",
-        "one answer",
-    )
+    answer = strange.prefill.ask("completions", body)
+    _must_differ(case, case.pair.expected("completions", body), answer, "the other model")
 
 
 def _sent_from_the_other_model(case: Case, strange: Pair, ask: Ask, body: Body) -> None:
@@ -157,6 +141,7 @@ def _sent_from_the_other_model(case: Case, strange: Pair, ask: Ask, body: Body) 
     try:
         exchange = strange.exchange(ask, body)
     except Rejected as refusal:
+        expect.equal(refusal.where, "the decode server", f"who refuses, in {str(refusal)!r}")
         case.saw("answer of decode that is sent from another model", str(refusal))
         return
     found = TokenSources.of(exchange.decode_delta)
@@ -219,8 +204,21 @@ def _nothing_known(found: TokenSources, side: str, of: str = "another tenant") -
 
 def _must_answer_differently(case: Case, body: Body, tenants: Tenants) -> None:
     one, other = (case.pair.expected("completions", b) for b in (body, tenants.of(body)))
+    _must_differ(case, one, other, "the reference with the adapter")
+
+
+def _must_differ(case: Case, one: Answer, other: Answer, who: str) -> None:
     expect.true(
         not compare(one, other, case.pair.model.dtype).equal,
-        "the reference should answer otherwise with the adapter",
+        f"{who} should answer otherwise",
         "one answer",
     )
+
+
+def _completion(case: Case, subject: str, mine: Body) -> Ask:
+    length = 2 * case.block + case.block // 2
+
+    def body(variant: int) -> Body:
+        return completion(case.ids(length, variant), max_tokens=12, **mine)
+
+    return Ask(subject, "completions", body)
